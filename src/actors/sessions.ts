@@ -1,0 +1,56 @@
+/**
+ * The sessions service: the contract of `contract.ts` as plain Effects. A node that owns the database serves it from its actors; an
+ * attached process serves it over the owner's socket; callers cannot tell the difference.
+ */
+import type { Effect, Stream } from "effect"
+import { Context } from "effect"
+import type { AgentDocument } from "../domain/document.ts"
+import type { Entry } from "../domain/entry.ts"
+import type { Event, SessionState } from "../domain/event.ts"
+import type { Failure } from "../domain/failure.ts"
+import type { ConversationId, SubmissionId } from "../domain/ids.ts"
+import type { UserPart } from "../domain/message.ts"
+import type { WhenBusy } from "../domain/submission.ts"
+import type { TreeNode } from "../domain/tree.ts"
+import type { Receipt, SessionSummary, Settled } from "./contract.ts"
+
+/** One conversation on behalf of one principal (`local` when absent). */
+export interface Target {
+  readonly conversationId: ConversationId
+  readonly principal?: string
+}
+
+/** Every method but `watch` is a call; `watch` is a stream. */
+export interface SessionsService {
+  readonly open: (payload: {
+    readonly conversationId: ConversationId | null
+    readonly agent: AgentDocument
+    readonly title: string | null
+    readonly requestId: string | null
+    readonly principal?: string
+  }) => Effect.Effect<SessionState, Failure>
+  readonly submit: (
+    payload: Target & {
+      readonly content: ReadonlyArray<UserPart>
+      readonly whenBusy?: WhenBusy
+      readonly requestId: string | null
+    },
+  ) => Effect.Effect<Receipt, Failure>
+  readonly awaitSubmission: (
+    payload: Target & { readonly submissionId: SubmissionId },
+  ) => Effect.Effect<Settled, Failure>
+  readonly watch: (payload: Target & { readonly after: number | null }) => Stream.Stream<Event, Failure>
+  readonly cancel: (payload: Target) => Effect.Effect<{ readonly cancelled: boolean }, Failure>
+  readonly state: (payload: Target) => Effect.Effect<SessionState, Failure>
+  readonly configure: (payload: Target & { readonly agent: AgentDocument }) => Effect.Effect<SessionState, Failure>
+  readonly list: (payload: {
+    readonly limit?: number
+    readonly principal?: string
+  }) => Effect.Effect<ReadonlyArray<SessionSummary>, Failure>
+  readonly transcript: (payload: Target) => Effect.Effect<ReadonlyArray<Entry>, Failure>
+  readonly remove: (payload: Target) => Effect.Effect<{ readonly removed: boolean }, Failure>
+  readonly retry: (payload: Target) => Effect.Effect<SessionState, Failure>
+  readonly tree: Effect.Effect<TreeNode, Failure>
+}
+
+export class Sessions extends Context.Tag("super-pi/Sessions")<Sessions, SessionsService>() {}

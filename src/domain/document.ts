@@ -1,0 +1,95 @@
+/**
+ * Documents: typed JSON values stored beside a transcript and changed in commits.
+ */
+import { Schema } from "effect"
+import { ConversationId, DocumentId, Seq, TaskId } from "./ids.ts"
+import { Json } from "./json.ts"
+import { Usage } from "./usage.ts"
+
+export const DocumentScope = Schema.Literal("global", "conversation", "task")
+export type DocumentScope = typeof DocumentScope.Type
+
+/** `latest` keeps the current value only; `rewindable` keeps every revision. */
+export const DocumentHistory = Schema.Literal("latest", "rewindable")
+export type DocumentHistory = typeof DocumentHistory.Type
+
+/** One incarnation of a document with its current value. */
+export const DocumentRecord = Schema.Struct({
+  id: DocumentId,
+  kind: Schema.NonEmptyString,
+  scope: DocumentScope,
+  conversation: Schema.NullOr(ConversationId),
+  task: Schema.NullOr(TaskId),
+  /** Key within a family of documents of one kind; "" for a single one. */
+  key: Schema.String,
+  /** Version of the definition that wrote `value`. */
+  version: Schema.NonNegativeInt,
+  history: DocumentHistory,
+  value: Json,
+  createdSeq: Seq,
+  retiredSeq: Schema.NullOr(Seq),
+  seq: Seq,
+})
+export type DocumentRecord = typeof DocumentRecord.Type
+
+export const ExecutionMode = Schema.Literal("plan", "accept-edits", "auto")
+export type ExecutionMode = typeof ExecutionMode.Type
+
+export const Effort = Schema.Literal("none", "minimal", "low", "medium", "high", "max")
+export type Effort = typeof Effort.Type
+
+/** Document `pi.agent`: what a conversation runs with. An absent field follows the node's defaults. */
+export const AgentDocument = Schema.Struct({
+  model: Schema.optional(Schema.String),
+  effort: Schema.optional(Effort),
+  mode: Schema.optional(ExecutionMode),
+  /** Absolute path of the working directory: the workspace root. */
+  cwd: Schema.optional(Schema.String),
+  /** Names of the tools offered; absent means all. */
+  tools: Schema.optional(Schema.Array(Schema.String)),
+  /** Instructions of the caller, rendered last in the prompt. */
+  instructions: Schema.optional(Schema.String),
+})
+export type AgentDocument = typeof AgentDocument.Type
+
+/** Document `pi.usage`: tokens per `provider/model`. */
+export const UsageDocument = Schema.Struct({ models: Schema.Record({ key: Schema.String, value: Usage }) })
+export type UsageDocument = typeof UsageDocument.Type
+
+/** Document `pi.provider`: the provider-facing session id (UUIDv7), for prompt-cache affinity. */
+export const ProviderDocument = Schema.Struct({ sessionId: Schema.String })
+export type ProviderDocument = typeof ProviderDocument.Type
+
+/** Document `pi.live`: the run in progress as far as it was flushed. */
+export const LiveDocument = Schema.Struct({
+  generation: Schema.NullOr(
+    Schema.Struct({
+      task: TaskId,
+      model: Schema.String,
+      text: Schema.String,
+      thinking: Schema.String,
+    }),
+  ),
+  /** Output so far of running tool calls, by task id (bounded tails). */
+  tools: Schema.Record({ key: Schema.String, value: Schema.Struct({ callId: Schema.String, output: Schema.String }) }),
+  retry: Schema.NullOr(Schema.Struct({ attempt: Schema.Int, at: Schema.Int, reason: Schema.String })),
+})
+export type LiveDocument = typeof LiveDocument.Type
+
+/** Document `pi.inbox`: what waits for its turn, oldest first. */
+export const InboxDocument = Schema.Struct({
+  queued: Schema.Array(
+    Schema.Struct({ submission: Schema.Int, whenBusy: Schema.String, preview: Schema.String }),
+  ),
+  notes: Schema.Array(Schema.String),
+})
+export type InboxDocument = typeof InboxDocument.Type
+
+/** Kinds of the built-in conversation documents. */
+export const DocumentKind = {
+  agent: "pi.agent",
+  provider: "pi.provider",
+  live: "pi.live",
+  inbox: "pi.inbox",
+  usage: "pi.usage",
+} as const

@@ -1,0 +1,124 @@
+/**
+ * The one typed event stream of a conversation (version 1). Every interface renders it; field names on the wire are these.
+ * `seq_no` counts the events of one conversation within one life of its machine from 1, without gaps: a watcher gets a `snapshot`
+ * first and then every later event. Events about records are published after the commit that wrote them.
+ */
+import { Schema } from "effect"
+import { ConversationId, EntryId, SubmissionId, TaskId } from "./ids.ts"
+import { Json, JsonObject } from "./json.ts"
+import { AssistantPart, StopReason, UserPart } from "./message.ts"
+import { SubmissionStatus, UnansweredReason } from "./submission.ts"
+import { Usage } from "./usage.ts"
+
+/** States of the conversation machine. */
+export const MachineState = Schema.Literal(
+  "recovering",
+  "idle",
+  "preparing_request",
+  "streaming_llm",
+  "executing_tools",
+  "awaiting_children",
+  "sleeping_backoff",
+  "compacting",
+  "settling_run",
+)
+export type MachineState = typeof MachineState.Type
+
+const head = {
+  v: Schema.Literal(1),
+  conversation_id: ConversationId,
+  /** The turn's generation task, or null outside a turn. */
+  turn_id: Schema.NullOr(TaskId),
+  timestamp_ms: Schema.Int,
+  seq_no: Schema.NonNegativeInt,
+}
+
+const event = <const Type extends string, Fields extends Schema.Struct.Fields>(type: Type, fields: Fields) =>
+  Schema.Struct({ type: Schema.Literal(type), ...head, ...fields })
+
+/** A running tool call as a late watcher sees it. */
+export const ToolView = Schema.Struct({
+  task_id: TaskId,
+  call_id: Schema.String,
+  name: Schema.String,
+  arguments: JsonObject,
+  output: Schema.String,
+})
+export type ToolView = typeof ToolView.Type
+
+/** Everything that a watcher needs to join in the middle. */
+export const SessionState = Schema.Struct({
+  conversation_id: ConversationId,
+  state: MachineState,
+  model: Schema.String,
+  mode: Schema.String,
+  cwd: Schema.NullOr(Schema.String),
+  title: Schema.NullOr(Schema.String),
+  turn_id: Schema.NullOr(TaskId),
+  /** Partial answer of the response being streamed. */
+  partial: Schema.NullOr(Schema.Struct({ text: Schema.String, thinking: Schema.String })),
+  tools: Schema.Array(ToolView),
+  queued: Schema.Array(SubmissionId),
+  retry: Schema.NullOr(Schema.Struct({ attempt: Schema.Int, at: Schema.Int, reason: Schema.String })),
+  usage: Usage,
+  entries: Schema.NonNegativeInt,
+  /** The newest event's number. */
+  seq_no: Schema.NonNegativeInt,
+})
+export type SessionState = typeof SessionState.Type
+
+export const Event = Schema.Union(
+  event("snapshot", { session: SessionState }),
+  event("submission_updated", {
+    submission_id: SubmissionId,
+    status: SubmissionStatus,
+    reason: Schema.NullOr(UnansweredReason),
+    detail: Schema.NullOr(Schema.String),
+  }),
+  event("turn_started", { submission_ids: Schema.Array(SubmissionId), model: Schema.String }),
+  event("turn_completed", { stop_reason: StopReason, entry_id: EntryId, text: Schema.String }),
+  event("turn_error", { code: Schema.String, message: Schema.String, reference: Schema.NullOr(Schema.String) }),
+  event("turn_cancelled", {}),
+  event("text_delta", { text: Schema.String }),
+  event("thinking_delta", { text: Schema.String }),
+  /** `arguments_text` is the raw text so far; `arguments` its best-effort parse, for display. */
+  event("toolcall_delta", {
+    call_id: Schema.String,
+    name: Schema.String,
+    delta: Schema.String,
+    arguments: Schema.NullOr(Json),
+  }),
+  event("message_completed", {
+    entry_id: EntryId,
+    role: Schema.Literal("user", "assistant"),
+    content: Schema.Array(Schema.Union(AssistantPart, UserPart)),
+    stop_reason: Schema.NullOr(StopReason),
+  }),
+  /** What was streamed since the last completed message is void; the response starts over. */
+  event("stream_reset", { reason: Schema.String }),
+  event("retry_scheduled", { attempt: Schema.Int, at_ms: Schema.Int, reason: Schema.String }),
+  event("tool_started", { task_id: TaskId, call_id: Schema.String, name: Schema.String, arguments: JsonObject }),
+  event("tool_output", { call_id: Schema.String, delta: Schema.String }),
+  event("tool_blocked", { call_id: Schema.String, name: Schema.String, reason: Schema.String }),
+  event("tool_completed", {
+    task_id: TaskId,
+    call_id: Schema.String,
+    name: Schema.String,
+    is_error: Schema.Boolean,
+    output: Schema.Array(UserPart),
+    structured_output: Schema.NullOr(Json),
+    details: Schema.NullOr(Json),
+    entry_id: EntryId,
+    duration_ms: Schema.NonNegativeInt,
+  }),
+  event("state_changed", { from: MachineState, to: MachineState }),
+  event("mode_changed", { mode: Schema.String }),
+  event("usage_updated", { usage: Usage, total: Usage }),
+  event("notice", { level: Schema.Literal("info", "warning", "error"), message: Schema.String }),
+)
+export type Event = typeof Event.Type
+export type EventType = Event["type"]
+
+type Body<E> = E extends Event ? Omit<E, "v" | "conversation_id" | "turn_id" | "timestamp_ms" | "seq_no"> : never
+/** An event before its head is stamped. */
+export type EventBody = Body<Event>

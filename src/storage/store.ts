@@ -1,0 +1,127 @@
+/**
+ * The storage port: one contract, many engines (SQLite, memory, PostgreSQL). Invariants:
+ * 1. A commit is atomic over every row that it writes, and durable before it answers.
+ * 2. Commits get strictly increasing `seq`; every row carries the `seq` of the commit that wrote it last.
+ * 3. A commit under a stale fencing token writes nothing and fails with `Fenced`.
+ * 4. A failed commit writes nothing at all, whatever else shared its transaction.
+ */
+import type { Effect } from "effect"
+import { Context } from "effect"
+import type { Conversation } from "../domain/conversation.ts"
+import type { DocumentHistory, DocumentRecord, DocumentScope } from "../domain/document.ts"
+import type { Entry } from "../domain/entry.ts"
+import type { ConversationId, DocumentId, EntryId, Seq, SubmissionId, TaskId } from "../domain/ids.ts"
+import type { Json } from "../domain/json.ts"
+import type { Submission } from "../domain/submission.ts"
+import type { Task } from "../domain/task.ts"
+import type { CommitError, ReadError } from "./errors.ts"
+
+/** A row before the commit stamps its `seq`. */
+export type Unstamped<Row> = Omit<Row, "seq">
+
+/** Sets a document's whole value; creates the document when `id` is new. `retire` ends it. */
+export interface DocumentWrite {
+  readonly id: DocumentId
+  readonly kind: string
+  readonly scope: DocumentScope
+  readonly conversation: ConversationId | null
+  readonly task: TaskId | null
+  readonly key: string
+  readonly version: number
+  readonly history: DocumentHistory
+  readonly value: Json
+  readonly retire?: boolean
+}
+
+/** Changes of an existing conversation. Absent fields stay. */
+export interface ConversationUpdate {
+  readonly id: ConversationId
+  readonly title?: string | null
+  readonly updatedAt: number
+}
+
+/** One atomic write. Ids come from {@link StoreService.mint}; rows of tasks and submissions are whole and replace what was there. */
+export interface Commit {
+  readonly conversations?: ReadonlyArray<Unstamped<Conversation>>
+  readonly conversationUpdates?: ReadonlyArray<ConversationUpdate>
+  readonly entries?: ReadonlyArray<Unstamped<Entry>>
+  readonly tasks?: ReadonlyArray<Unstamped<Task>>
+  readonly submissions?: ReadonlyArray<Unstamped<Submission>>
+  readonly documents?: ReadonlyArray<DocumentWrite>
+  /** Deletes conversations with all that belongs to them (`session rm`); refused as `Conflict` while a fork needs one. */
+  readonly removeConversations?: ReadonlyArray<ConversationId>
+}
+
+export interface IdsByKind {
+  readonly conversation: ConversationId
+  readonly entry: EntryId
+  readonly task: TaskId
+  readonly submission: SubmissionId
+  readonly document: DocumentId
+}
+
+/** One line of a listing. */
+export interface ConversationSummary {
+  readonly conversation: Conversation
+  readonly entries: number
+  /** Some task of it is not terminal. */
+  readonly busy: boolean
+}
+
+export interface StoreReads {
+  readonly conversation: (id: ConversationId) => Effect.Effect<Conversation | null, ReadError>
+  /** Newest `updatedAt` first; without those owned by a task. `principal` null lists everyone's. */
+  readonly conversations: (options: {
+    readonly principal: string | null
+    readonly limit: number
+    readonly before?: ConversationId
+  }) => Effect.Effect<ReadonlyArray<ConversationSummary>, ReadError>
+  /** Own entries with `from <= id <= to` in id order. `last` keeps only that many newest ones. */
+  readonly entries: (
+    conversation: ConversationId,
+    range?: { readonly from?: EntryId; readonly to?: EntryId; readonly last?: number },
+  ) => Effect.Effect<ReadonlyArray<Entry>, ReadError>
+  /** Own entries and the fork ancestors' up to each fork point, in order (context rule 3). */
+  readonly visibleEntries: (
+    conversation: ConversationId,
+    cutoff?: EntryId,
+  ) => Effect.Effect<ReadonlyArray<Entry>, ReadError>
+  /** The visible entries from the newest head on, its own entry included: all that the next context needs (rules 1, 2). */
+  readonly contextEntries: (conversation: ConversationId) => Effect.Effect<ReadonlyArray<Entry>, ReadError>
+  readonly task: (id: TaskId) => Effect.Effect<Task | null, ReadError>
+  /** Tasks that are not terminal, oldest first; of one conversation, or of all. */
+  readonly openTasks: (conversation?: ConversationId) => Effect.Effect<ReadonlyArray<Task>, ReadError>
+  readonly submission: (id: SubmissionId) => Effect.Effect<Submission | null, ReadError>
+  readonly submissionByRequest: (
+    conversation: ConversationId,
+    requestId: string,
+  ) => Effect.Effect<Submission | null, ReadError>
+  /** Submissions that are `queued` or `placed`, oldest first. */
+  readonly openSubmissions: (conversation: ConversationId) => Effect.Effect<ReadonlyArray<Submission>, ReadError>
+  /** Live (not retired) documents of one conversation. */
+  readonly documents: (conversation: ConversationId) => Effect.Effect<ReadonlyArray<DocumentRecord>, ReadError>
+  readonly globalDocument: (kind: string, key: string) => Effect.Effect<DocumentRecord | null, ReadError>
+}
+
+export interface StoreService extends StoreReads {
+  /** Where it is, for messages: a path or a URL without secrets. */
+  readonly location: string
+  /** The owner epoch under which this process writes: the fencing token of the tasks that it takes. */
+  readonly epoch: number
+  /** `count` fresh ids in increasing order. Never the same twice, also after a crash. */
+  readonly mint: <K extends keyof IdsByKind>(
+    kind: K,
+    count: number,
+  ) => Effect.Effect<ReadonlyArray<IdsByKind[K]>, CommitError>
+  /** Writes atomically; answers once durable. Commits that arrive together share a transaction, each failing alone. */
+  readonly commit: (commit: Commit) => Effect.Effect<Seq, CommitError>
+}
+
+/** The one writer of a database. */
+export class Store extends Context.Tag("super-pi/Store")<Store, StoreService>() {}
+
+/** Reads that need no ownership: they work while another process owns the database. */
+export class StoreReader extends Context.Tag("super-pi/StoreReader")<
+  StoreReader,
+  StoreReads & { readonly location: string }
+>() {}

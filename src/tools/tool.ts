@@ -1,0 +1,81 @@
+/**
+ * The tool port. A call's intent (final arguments, replay policy) is committed before `execute` runs; what it returns is committed before
+ * anyone sees it. Three channels: `output` for the model, `structuredOutput` for programs, `details` for interfaces.
+ */
+import type { Effect, Schema } from "effect"
+import type { Json, JsonObject } from "../domain/json.ts"
+import type { ToolSpec, UserPart } from "../domain/message.ts"
+
+/** What a call may touch; permissions and workspaces decide by it. */
+export type ToolEffect = "read" | "fs_write" | "exec" | "net_read" | "net_write" | "state_write"
+
+/** Directives to the conversation. */
+export interface ToolControl {
+  /** Ends the run without another model request when every result of the batch asks for it. */
+  readonly terminate?: boolean
+  /** Offers these tools from the next request on. */
+  readonly addTools?: ReadonlyArray<string>
+  /** Starts a new context from this note. */
+  readonly handoff?: string
+}
+
+export interface ToolResult {
+  readonly output: ReadonlyArray<UserPart>
+  readonly structuredOutput?: Json
+  readonly details?: Json
+  readonly isError?: boolean
+  readonly control?: ToolControl
+}
+
+/** What a running call gets. */
+export interface ToolContext {
+  readonly callId: string
+  /** Stable over restarts of one call: an idempotency key for external effects. */
+  readonly idempotencyKey: string
+  /** The workspace: root directory and confinement. */
+  readonly workspace: Workspace
+  /** Streams output to watchers, for example of a running command. Bounded and coalesced by the receiver. */
+  readonly emit: (chunk: string) => Effect.Effect<void>
+}
+
+/** Where file and command tools act. */
+export interface Workspace {
+  /** Absolute, canonical root; also the working directory of commands. */
+  readonly root: string
+  /** Whether file tools may leave the root (symlinks followed). */
+  readonly confined: boolean
+  /** Environment of commands; secrets of the node are not in it. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A tool. `R` are services that its code needs, provided when the node is built. */
+export interface Tool<R = never> {
+  readonly spec: ToolSpec
+  /** Decodes the model's arguments; an error goes back to the model with path, expected and actual. */
+  readonly decode: (args: JsonObject) => Effect.Effect<Json, InvalidArguments>
+  readonly effects: ReadonlyArray<ToolEffect>
+  /** `safe`: running it again after a crash changes nothing more. Default `unsafe`: it is reported as interrupted instead. */
+  readonly replay: "safe" | "unsafe"
+  /** `sequential` tools run one after another in call order; a batch with one of them is sequential as a whole. */
+  readonly execution: "parallel" | "sequential"
+  /** `args` is what `decode` returned. A failure becomes an error result; so does a defect, with a reference. */
+  readonly execute: (args: Json, context: ToolContext) => Effect.Effect<ToolResult, ToolFailure, R>
+}
+
+export interface InvalidArguments {
+  readonly _tag: "InvalidArguments"
+  readonly tool: string
+  /** One line per fault: `path: expected X, got Y`. */
+  readonly detail: string
+}
+
+/** A failure that the model should read; `message` says what went wrong and what to do instead. */
+export interface ToolFailure {
+  readonly _tag: "ToolFailure"
+  readonly tool: string
+  readonly message: string
+  readonly details?: Json
+}
+
+/** The schema of a tool's arguments with a plain encoded side, as {@link defineTool} takes it. */
+export type ArgumentsSchema<A> = Schema.Schema<A, JsonObject>
