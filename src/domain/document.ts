@@ -78,9 +78,7 @@ export type LiveDocument = typeof LiveDocument.Type
 
 /** Document `pi.inbox`: what waits for its turn, oldest first. */
 export const InboxDocument = Schema.Struct({
-  queued: Schema.Array(
-    Schema.Struct({ submission: Schema.Int, whenBusy: Schema.String, preview: Schema.String }),
-  ),
+  queued: Schema.Array(Schema.Struct({ submission: Schema.Int, whenBusy: Schema.String, preview: Schema.String })),
   notes: Schema.Array(Schema.String),
 })
 export type InboxDocument = typeof InboxDocument.Type
