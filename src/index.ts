@@ -1,0 +1,21 @@
+/**
+ * What a library user imports: the vocabulary, the ports and the contract of conversations.
+ */
+export * from "./actors/contract.ts"
+export * from "./actors/sessions.ts"
+export * from "./domain/conversation.ts"
+export * from "./domain/document.ts"
+export * from "./domain/entry.ts"
+export * from "./domain/event.ts"
+export * from "./domain/failure.ts"
+export * from "./domain/ids.ts"
+export * from "./domain/json.ts"
+export * from "./domain/message.ts"
+export * from "./domain/submission.ts"
+export * from "./domain/task.ts"
+export * from "./domain/tree.ts"
+export * from "./domain/usage.ts"
+export * from "./models/model.ts"
+export * from "./storage/errors.ts"
+export * from "./storage/store.ts"
+export type * from "./tools/tool.ts"
