@@ -2,11 +2,12 @@
  * The model port: one interface for every language-model service. A provider owns one service; a model is named `provider/model` in
  * records and by its plain name where that is unambiguous.
  */
-import type { Effect, Stream } from "effect"
-import { Context, Schema } from "effect"
+import type { Stream } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import type { Effort } from "../domain/document.ts"
 import type { AssistantPart, Message, StopReason, ToolSpec } from "../domain/message.ts"
 import type { Usage } from "../domain/usage.ts"
+import type { ModelsOptions } from "./service.ts"
 
 /** A transient failure (429, 529, 5xx, network): try again, after `retryAfterMs` where the service said so (capped at 60,000). */
 export class ModelTransient extends Schema.TaggedError<ModelTransient>()("ModelTransient", {
@@ -53,7 +54,7 @@ export class ModelNotFound extends Schema.TaggedError<ModelNotFound>()("ModelNot
   }
 }
 
-/** The provider of that model has no key; `variables` are those that would give one. */
+/** The provider of that model has no key; `variables` are those that would give one. Both names are "" when nothing is configured at all. */
 export class ProviderNotConfigured extends Schema.TaggedError<ProviderNotConfigured>()("ProviderNotConfigured", {
   provider: Schema.String,
   model: Schema.String,
@@ -61,7 +62,8 @@ export class ProviderNotConfigured extends Schema.TaggedError<ProviderNotConfigu
   detail: Schema.optional(Schema.String),
 }) {
   override get message() {
-    return `provider "${this.provider}" (model "${this.model}") is not configured: ${this.detail ?? `set ${this.variables.join(" or ")}`}`
+    const what = this.provider === "" ? "no model provider" : `provider "${this.provider}" (model "${this.model}")`
+    return `${what} is not configured: ${this.detail ?? `set ${this.variables.join(" or ")}`}`
   }
 }
 
@@ -113,6 +115,8 @@ export interface ModelInfo {
 /** One model service. */
 export interface ModelProvider {
   readonly id: string
+  /** Answers to full names only: never listed, never a default (`mock`, `script`). */
+  readonly onlyByName?: boolean
   /** Whether this provider serves the name (with or without its own prefix). Pure. */
   readonly handles: (model: string) => boolean
   /** The plain name sent on the wire. */
@@ -138,6 +142,16 @@ export interface ModelsService {
 }
 
 /** The models that this node can ask. */
-export class Models extends Context.Tag("super-pi/Models")<Models, ModelsService>() {}
+export class Models extends Context.Tag("super-pi/Models")<Models, ModelsService>() {
+  /** The built-in providers, set up from plain values. Touches neither network nor disk; an SDK is loaded at its first request. */
+  static readonly layer = (options: ModelsOptions): Layer.Layer<Models> =>
+    Layer.effect(
+      Models,
+      Effect.map(
+        Effect.promise(() => import("./service.ts")),
+        ({ makeModels }) => makeModels(options),
+      ),
+    )
+}
 
 export type { ToolSpec }

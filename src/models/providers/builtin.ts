@@ -1,0 +1,15 @@
+/**
+ * The built-in providers in their order of precedence: the first that handles a name serves it, the first that has a key gives the
+ * default model.
+ */
+import type { ModelProvider } from "../model.ts"
+import { type Env, envValue, type ModelSettings } from "../settings.ts"
+import { mockProvider } from "./mock.ts"
+import { scriptProvider } from "./script.ts"
+import type { Script } from "./script-file.ts"
+
+export const builtinProviders = (
+  env: Env,
+  _settings: ModelSettings,
+  script: Script | undefined,
+): ReadonlyArray<ModelProvider> => [mockProvider, scriptProvider(script ?? envValue(env, "SUPER_PI_SCRIPT") ?? null)]
