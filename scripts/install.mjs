@@ -1,0 +1,226 @@
+/**
+ * Installs what is missing, and only then. Plain Node without packages: it runs before there are any.
+ *
+ * Rules:
+ * 1. The stamp `node_modules/.super-pi-install` names the lock file, Node's ABI and the platform that were installed; it is written last,
+ *    after the native module was seen to load, so an interrupted install is done again and a finished one is not.
+ * 2. Packages that somebody installed by hand count when they are those of the lock file and the native module loads.
+ * 3. One install at a time: a second one waits for the first; the lock of a process that died is taken over.
+ */
+import { spawn, spawnSync } from "node:child_process"
+import { createHash } from "node:crypto"
+import { mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
+import path from "node:path"
+import { fileURLToPath } from "node:url"
+
+export const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
+
+const minimumNode = [20, 19]
+
+/** How often a quiet install says that it is still at work, and how often a waiting one looks again, in milliseconds. */
+const heartbeat = 15_000
+const lockPoll = 500
+
+/** A failure with one line for the person; scripts print it without a stack. */
+export class Failure extends Error {}
+
+export const checkNode = (version = process.versions.node) => {
+  const [major = 0, minor = 0] = version.split(".").map(Number)
+  const [needMajor, needMinor] = minimumNode
+  if (major > needMajor || (major === needMajor && minor >= needMinor)) return
+  throw new Failure(
+    `Node.js: expected ${minimumNode.join(".")} or newer, got ${version}; see https://nodejs.org/en/download`,
+  )
+}
+
+const read = (...names) => {
+  try {
+    return readFileSync(path.join(root, ...names), "utf8")
+  } catch {
+    return null
+  }
+}
+
+const stampFile = path.join(root, "node_modules", ".super-pi-install")
+
+const wantedStamp = () => {
+  const lock = read("package-lock.json")
+  if (lock === null) throw new Failure("package-lock.json is missing; get the project's files again")
+  const digest = createHash("sha256").update(lock).digest("hex")
+  return `${digest} abi ${process.versions.modules} ${process.platform} ${process.arch}\n`
+}
+
+/** Loads the native module in a process of its own; its error, or null. */
+const nativeFault = () => {
+  const program = 'const D=require("better-sqlite3");new D(":memory:").close()'
+  const result = spawnSync(process.execPath, ["-e", program], { cwd: root, encoding: "utf8" })
+  if (result.status === 0) return null
+  const line = (result.stderr ?? "").split("\n").find((text) => /Error/.test(text))
+  return (line ?? String(result.error ?? `exit code ${result.status}`)).trim()
+}
+
+/** Rule 2: npm's own record of what it installed equals the lock file, optional packages aside. */
+const installedByHand = () => {
+  try {
+    const wanted = JSON.parse(read("package-lock.json") ?? "{}").packages
+    const found = JSON.parse(read("node_modules", ".package-lock.json") ?? "{}").packages
+    return Object.entries(wanted).every(
+      ([name, entry]) => name === "" || entry.optional === true || found[name]?.version === entry.version,
+    )
+  } catch {
+    return false
+  }
+}
+
+/** npm's command: the one that started us, or the one on the path. */
+const npmCommand = () => {
+  const started = process.env.npm_execpath
+  if (started !== undefined && /npm-cli\.c?js$/.test(started)) return [process.execPath, started]
+  return [process.platform === "win32" ? "npm.cmd" : "npm"]
+}
+
+const runNpm = (log) =>
+  new Promise((resolve, reject) => {
+    const [command, ...prefix] = npmCommand()
+    const args = [...prefix, "ci", "--include=dev", "--no-audit", "--no-fund"]
+    const child = spawn(command, args, {
+      cwd: root,
+      stdio: ["ignore", "pipe", "pipe"],
+      shell: process.platform === "win32" && prefix.length === 0,
+    })
+    let tail = ""
+    const started = Date.now()
+    const tick = setInterval(() => log(`still installing, ${Math.round((Date.now() - started) / 1000)} s`), heartbeat)
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on("data", (chunk) => {
+        process.stderr.write(chunk)
+        tail = (tail + chunk).slice(-16_384)
+      })
+    }
+    child.on("error", (error) => {
+      clearInterval(tick)
+      reject(new Failure(`npm could not be started (${error.message}); it comes with Node.js`))
+    })
+    child.on("close", (code, signal) => {
+      clearInterval(tick)
+      resolve({ code, signal, tail })
+    })
+  })
+
+const explain = ({ code, signal, tail }) => {
+  const again = "then run the same command again"
+  if (signal !== null) return `the install was interrupted (${signal}); run the same command again`
+  if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/.test(tail)) {
+    return `npm did not reach the package registry; check the network or \`npm config get registry\`, ${again}`
+  }
+  if (/gyp ERR|node-gyp/.test(tail)) {
+    return `the database driver better-sqlite3 did not compile; install python3, make and a C++ compiler, ${again}`
+  }
+  if (/ENOSPC/.test(tail)) return `the disk is full; make room, ${again}`
+  if (/EACCES|EPERM/.test(tail))
+    return `npm may not write to ${path.join(root, "node_modules")}; check its owner, ${again}`
+  return `npm ci ended with code ${code}; its message is above`
+}
+
+const alive = (pid) => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === "EPERM"
+  }
+}
+
+const lockDirectory = path.join(root, ".install.lock")
+
+/** A lock without a process number after this long, in milliseconds, was left by a process that died between taking and naming it. */
+const nameless = 10_000
+
+const lockAge = () => {
+  try {
+    return Date.now() - statSync(lockDirectory).mtimeMs
+  } catch {
+    return 0
+  }
+}
+
+/** Rule 3. */
+const withLock = async (log, work) => {
+  let told = false
+  for (;;) {
+    try {
+      mkdirSync(lockDirectory)
+      break
+    } catch (error) {
+      if (error.code !== "EEXIST") throw new Failure(`${root} is not writable (${error.code})`)
+    }
+    const holder = Number(read(".install.lock", "pid") ?? 0)
+    if (holder > 0 ? !alive(holder) : lockAge() > nameless) {
+      rmSync(lockDirectory, { recursive: true, force: true })
+      continue
+    }
+    if (!told) log(`another install is running${holder > 0 ? ` (process ${holder})` : ""}; waiting for it`)
+    told = true
+    await new Promise((resolve) => setTimeout(resolve, lockPoll))
+  }
+  try {
+    writeFileSync(path.join(lockDirectory, "pid"), String(process.pid))
+    return await work()
+  } finally {
+    rmSync(lockDirectory, { recursive: true, force: true })
+  }
+}
+
+const isInstalled = (stamp) => read("node_modules", ".super-pi-install") === stamp
+
+/** Resolves to whether anything was installed; fails with a {@link Failure} that says what to do. */
+export const ensureInstalled = async (log) => {
+  checkNode()
+  const stamp = wantedStamp()
+  if (isInstalled(stamp)) return false
+  return await withLock(log, async () => {
+    if (isInstalled(stamp)) return false
+    if (installedByHand() && nativeFault() === null) {
+      writeFileSync(stampFile, stamp)
+      return false
+    }
+    log("installing packages; this takes one to three minutes, once")
+    const outcome = await runNpm(log)
+    if (outcome.code !== 0) throw new Failure(explain(outcome))
+    const fault = nativeFault()
+    if (fault !== null) {
+      throw new Failure(
+        `better-sqlite3 does not load (${fault}); run \`npm rebuild better-sqlite3 --ignore-scripts=false\``,
+      )
+    }
+    writeFileSync(stampFile, stamp)
+    return true
+  })
+}
+
+/** Runs a script's body: one line and exit code 1 for a failure, the stack only for what nobody foresaw. */
+export const main = async (name, body) => {
+  try {
+    process.exitCode = await body()
+  } catch (error) {
+    console.error(error instanceof Failure ? `${name}: ${error.message}` : error)
+    process.exitCode = 1
+  }
+}
+
+/** Runs a child on our terminal and gives its exit code; signals that we get go to it. */
+export const runChild = (command, args, options = {}) =>
+  new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, stdio: "inherit", ...options })
+    // The terminal sends Ctrl-C to the child as well; we only must not end before it.
+    const ignore = () => {}
+    const forward = () => child.kill("SIGTERM")
+    process.on("SIGINT", ignore)
+    process.on("SIGTERM", forward)
+    child.on("error", reject)
+    child.on("close", (code, signal) => {
+      process.off("SIGINT", ignore)
+      process.off("SIGTERM", forward)
+      resolve(code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1))
+    })
+  })
