@@ -224,3 +224,11 @@ export const runChild = (command, args, options = {}) =>
       resolve(code ?? (signal === "SIGINT" ? 130 : signal === "SIGTERM" ? 143 : 1))
     })
   })
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const log = (line) => console.error(`super-pi: ${line}`)
+  await main("super-pi", async () => {
+    if (!(await ensureInstalled(log))) log("packages are up to date")
+    return 0
+  })
+}
