@@ -152,10 +152,11 @@ export const build = async ({ ifChanged = false, requireTypes = true, log = () =
   await mkdir(dist, { recursive: true })
   const temporary = await mkdtemp(path.join(dist, workPrefix))
   try {
-    const [metafiles, typeErrors] = await Promise.all([
-      bundle(esbuild, temporary, version),
-      declare(path.join(temporary, "types")),
-    ])
+    // Both have ended before the directory goes, whatever came of them.
+    const declaring = declare(path.join(temporary, "types"))
+    const [bundled, declared] = await Promise.allSettled([bundle(esbuild, temporary, version), declaring])
+    if (bundled.status === "rejected") throw bundled.reason
+    const typeErrors = declared.status === "rejected" ? String(declared.reason) : declared.value
     if (typeErrors !== null && requireTypes) throw new Error(`declarations failed:\n${typeErrors}`)
     if (typeErrors !== null) log(`declarations have type errors (npm run typecheck shows them)`)
     await prune(dist, await publish(temporary, dist))
@@ -164,7 +165,7 @@ export const build = async ({ ifChanged = false, requireTypes = true, log = () =
       await writeFile(path.join(temporary, "build.json"), `${text}\n`)
       await rename(path.join(temporary, "build.json"), path.join(dist, "build.json"))
     }
-    const bytes = metafiles.flatMap((meta) => Object.entries(meta.outputs)).filter(([name]) => name.endsWith(".js"))
+    const bytes = bundled.value.flatMap((meta) => Object.entries(meta.outputs)).filter(([name]) => name.endsWith(".js"))
     const size = bytes.reduce((sum, [, output]) => sum + output.bytes, 0)
     log(
       `built dist in ${((Date.now() - started) / 1000).toFixed(1)} s (${(size / 1_048_576).toFixed(1)} MiB of JavaScript)`,

@@ -55,7 +55,7 @@ const nativeFault = () => {
   const program = 'const D=require("better-sqlite3");new D(":memory:").close()'
   const result = spawnSync(process.execPath, ["-e", program], { cwd: root, encoding: "utf8" })
   if (result.status === 0) return null
-  const line = (result.stderr ?? "").split("\n").find((text) => /Error/.test(text))
+  const line = (result.stderr ?? "").split("\n").find((text) => /^\w*Error\b/.test(text))
   return (line ?? String(result.error ?? `exit code ${result.status}`)).trim()
 }
 
