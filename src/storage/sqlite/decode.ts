@@ -1,0 +1,124 @@
+/**
+ * SQL rows as records: the boundary at which what is stored is validated, once. A row that does not decode is a `CorruptRow` that
+ * names the table, the row and the path within it. Pure; throws.
+ */
+import { ParseResult, Schema } from "effect"
+import { Conversation } from "../../domain/conversation.ts"
+import { DocumentRecord } from "../../domain/document.ts"
+import { Entry } from "../../domain/entry.ts"
+import { Submission } from "../../domain/submission.ts"
+import { Task } from "../../domain/task.ts"
+import { CorruptRow } from "../errors.ts"
+import { areEdits, areMessages, isId } from "./guards.ts"
+
+export type SqlRow = Readonly<Record<string, unknown>>
+
+const corrupt = (location: string, table: string, row: SqlRow, detail: string): CorruptRow =>
+  new CorruptRow({ location, table, row: String(row.id), detail })
+
+const parse = (location: string, table: string, row: SqlRow, column: string): unknown => {
+  const text = row[column]
+  if (text === null) return null
+  try {
+    return JSON.parse(String(text))
+  } catch (cause) {
+    throw corrupt(
+      location,
+      table,
+      row,
+      `${column}: expected JSON, got ${cause instanceof Error ? cause.message : "something else"}`,
+    )
+  }
+}
+
+/** The first fault as `path: what`. */
+const wording = (error: ParseResult.ParseError): string => {
+  const issue = ParseResult.ArrayFormatter.formatErrorSync(error)[0]
+  if (issue === undefined) return error.message
+  return issue.path.length === 0 ? issue.message : `${issue.path.join(".")}: ${issue.message}`
+}
+
+const decoder = <A, I>(table: string, schema: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknownEither(schema)
+  return (location: string, row: SqlRow, value: unknown): A => {
+    const result = decode(value)
+    if (result._tag === "Right") return result.right
+    throw corrupt(location, table, row, wording(result.left))
+  }
+}
+
+/** Schemas are compiled when the first row that needs one is read. */
+const lazily = <A>(make: () => A): (() => A) => {
+  let made: { readonly value: A } | null = null
+  return () => {
+    made ??= { value: make() }
+    return made.value
+  }
+}
+
+const conversation = lazily(() => decoder("conversations", Conversation))
+const entry = lazily(() => decoder("entries", Entry))
+const task = lazily(() => decoder("tasks", Task))
+const submission = lazily(() => decoder("submissions", Submission))
+const document = lazily(() => decoder("documents", DocumentRecord))
+
+export const decodeConversation = (location: string, row: SqlRow): Conversation =>
+  conversation()(location, row, {
+    id: row.id,
+    parent: row.parentConversation === null ? null : { conversation: row.parentConversation, entry: row.parentEntry },
+    owner: row.owner,
+    principal: row.principal,
+    title: row.title,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
+    seq: row.seq,
+  })
+
+const isWhole = (value: unknown): boolean => Number.isSafeInteger(value)
+const isIdOrNull = (value: unknown): boolean => value === null || isId(value)
+
+export const decodeEntry = (location: string, row: SqlRow): Entry => {
+  const model = parse(location, "entries", row, "model")
+  const edits = row.edits === "[]" ? [] : parse(location, "entries", row, "edits")
+  const value = {
+    id: row.id,
+    conversation: row.conversation,
+    kind: row.kind,
+    model,
+    data: parse(location, "entries", row, "data"),
+    head: row.head,
+    edits,
+    task: row.task,
+    createdAt: row.createdAt,
+    seq: row.seq,
+  }
+  const sound =
+    areMessages(model) &&
+    areEdits(edits) &&
+    isId(value.id) &&
+    isId(value.conversation) &&
+    typeof value.kind === "string" &&
+    value.kind !== "" &&
+    isIdOrNull(value.head) &&
+    isIdOrNull(value.task) &&
+    isWhole(value.createdAt) &&
+    isId(value.seq)
+  // what the guards passed is what the schema gives
+  return sound ? (value as Entry) : entry()(location, row, value)
+}
+
+export const decodeTask = (location: string, row: SqlRow): Task =>
+  task()(location, row, {
+    ...row,
+    input: parse(location, "tasks", row, "input"),
+    checkpoint: parse(location, "tasks", row, "checkpoint"),
+    outcome: parse(location, "tasks", row, "outcome"),
+    background: row.background === 1,
+    abortRequested: row.abortRequested === 1,
+  })
+
+export const decodeSubmission = (location: string, row: SqlRow): Submission =>
+  submission()(location, row, { ...row, content: parse(location, "submissions", row, "content") })
+
+export const decodeDocument = (location: string, row: SqlRow): DocumentRecord =>
+  document()(location, row, { ...row, value: parse(location, "documents", row, "value") })

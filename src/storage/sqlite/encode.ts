@@ -1,0 +1,156 @@
+/**
+ * A commit as rows of SQL parameters, made before its transaction starts: what cannot be encoded fails its caller alone. Pure.
+ * The `seq` is stamped later, so every row leaves it out; the statements in `writes.ts` name the columns in this order.
+ */
+import type { Commit } from "../store.ts"
+
+export type Param = number | string | null
+export type Row = ReadonlyArray<Param>
+
+export interface DocumentRow {
+  readonly id: number
+  /** kind, scope, conversation, task, key, version, history */
+  readonly definition: Row
+  readonly version: number
+  readonly value: string
+  readonly rewindable: boolean
+  readonly retire: boolean
+  readonly name: string
+}
+
+export interface EncodedCommit {
+  readonly conversations: ReadonlyArray<Row>
+  readonly conversationUpdates: ReadonlyArray<{
+    readonly id: number
+    readonly title: string | null | undefined
+    readonly updatedAt: number
+  }>
+  readonly entries: ReadonlyArray<Row>
+  readonly tasks: ReadonlyArray<{
+    readonly id: number
+    readonly conversation: number
+    readonly fence: number
+    readonly row: Row
+  }>
+  readonly submissions: ReadonlyArray<{
+    readonly conversation: number
+    readonly requestId: string | null
+    readonly row: Row
+  }>
+  readonly documents: ReadonlyArray<DocumentRow>
+  readonly removed: ReadonlyArray<number>
+  /** Conversations that must exist once this commit's own are written. */
+  readonly touched: ReadonlySet<number>
+}
+
+const none: ReadonlyArray<never> = []
+const bit = (value: boolean): number => (value ? 1 : 0)
+
+/** Throws a `TypeError` where a value is not JSON (a cycle, a bigint, undefined): a defect of the caller. */
+const json = (value: unknown, what: string): string => {
+  const text: string | undefined = JSON.stringify(value)
+  if (text === undefined) throw new TypeError(`${what}: expected a JSON value, got ${typeof value}`)
+  return text
+}
+
+export const encode = (commit: Commit): EncodedCommit => {
+  const touched = new Set<number>()
+  const conversations = commit.conversations?.map((c): Row => {
+    if (c.parent !== null) touched.add(c.parent.conversation)
+    return [
+      c.id,
+      c.parent === null ? null : c.parent.conversation,
+      c.parent === null ? null : c.parent.entry,
+      c.owner,
+      c.principal,
+      c.title,
+      c.createdAt,
+      c.updatedAt,
+    ]
+  })
+  const entries = commit.entries?.map((e): Row => {
+    touched.add(e.conversation)
+    return [
+      e.id,
+      e.conversation,
+      e.kind,
+      json(e.model, `entry ${e.id}.model`),
+      e.data === null ? null : json(e.data, `entry ${e.id}.data`),
+      e.head,
+      e.edits.length === 0 ? "[]" : json(e.edits, `entry ${e.id}.edits`),
+      e.task,
+      e.createdAt,
+    ]
+  })
+  const tasks = commit.tasks?.map((t) => {
+    touched.add(t.conversation)
+    const row: Row = [
+      t.id,
+      t.conversation,
+      t.kind,
+      t.version,
+      json(t.input, `task ${t.id}.input`),
+      t.status,
+      json(t.checkpoint, `task ${t.id}.checkpoint`),
+      t.owner,
+      bit(t.background),
+      bit(t.abortRequested),
+      t.crashes,
+      t.parked,
+      t.node,
+      t.fence,
+      t.leaseUntil,
+      t.wakeAt,
+      t.outcome === null ? null : json(t.outcome, `task ${t.id}.outcome`),
+      t.createdAt,
+      t.startedAt,
+      t.endedAt,
+    ]
+    return { id: t.id, conversation: t.conversation, fence: t.fence, row }
+  })
+  const submissions = commit.submissions?.map((s) => {
+    touched.add(s.conversation)
+    const row: Row = [
+      s.id,
+      s.conversation,
+      s.kind,
+      json(s.content, `submission ${s.id}.content`),
+      s.whenBusy,
+      s.status,
+      s.reason,
+      s.detail,
+      s.requestId,
+      s.entry,
+      s.answer,
+      s.createdAt,
+    ]
+    return { conversation: s.conversation, requestId: s.requestId, row }
+  })
+  const documents = commit.documents?.map((d): DocumentRow => {
+    if (d.conversation !== null) touched.add(d.conversation)
+    return {
+      id: d.id,
+      definition: [d.id, d.kind, d.scope, d.conversation, d.task, d.key, d.version, d.history],
+      version: d.version,
+      value: json(d.value, `document ${d.id}.value`),
+      rewindable: d.history === "rewindable",
+      retire: d.retire === true,
+      name: d.key === "" ? d.kind : `${d.kind} ${d.key}`,
+    }
+  })
+  const conversationUpdates = commit.conversationUpdates?.map((u) => ({
+    id: u.id,
+    title: u.title,
+    updatedAt: u.updatedAt,
+  }))
+  return {
+    conversations: conversations ?? none,
+    conversationUpdates: conversationUpdates ?? none,
+    entries: entries ?? none,
+    tasks: tasks ?? none,
+    submissions: submissions ?? none,
+    documents: documents ?? none,
+    removed: commit.removeConversations ?? none,
+    touched,
+  }
+}

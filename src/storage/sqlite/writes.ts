@@ -1,0 +1,139 @@
+/**
+ * Applies one encoded commit inside the transaction of the writer. Throws a {@link Rejection} for what this commit alone is refused
+ * for, anything else is the driver's. Prepared once per connection.
+ */
+import { Conflict, Fenced } from "../errors.ts"
+import type { Database } from "./connection.ts"
+import type { DocumentRow, EncodedCommit, Param } from "./encode.ts"
+import { codeOf } from "./failures.ts"
+import { prepareRemoval } from "./removal.ts"
+
+const places = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
+
+const taskColumns =
+  "id, conversation, kind, version, input, status, checkpoint, owner, background, abort_requested, crashes, parked, node, fence, lease_until, wake_at, outcome, created_at, started_at, ended_at, seq"
+const submissionColumns =
+  "id, conversation, kind, content, when_busy, status, reason, detail, request_id, entry, answer, created_at, seq"
+
+const replaceAll = (columns: string): string =>
+  columns
+    .split(", ")
+    .filter((column) => column !== "id" && column !== "conversation")
+    .map((column) => `${column} = excluded.${column}`)
+    .join(", ")
+
+/** The hot write statements, for the plans that tests read and for the bench's raw writer. */
+export const writeStatements = {
+  exists: "SELECT 1 FROM conversations WHERE id = ?",
+  conversation: `INSERT INTO conversations (id, parent_conversation, parent_entry, owner, principal, title, created_at, updated_at, seq) VALUES (${places(9)})`,
+  touch: "UPDATE conversations SET updated_at = ?, seq = ? WHERE id = ?",
+  rename: "UPDATE conversations SET updated_at = ?, title = ?, seq = ? WHERE id = ?",
+  entry: `INSERT INTO entries (id, conversation, kind, model, data, head, edits, task, created_at, seq) VALUES (${places(10)})`,
+  // fencing: a row under a higher token stays as it is
+  task: `INSERT INTO tasks (${taskColumns}) VALUES (${places(21)}) ON CONFLICT (id) DO UPDATE SET ${replaceAll(taskColumns)} WHERE excluded.fence >= fence AND excluded.conversation = conversation`,
+  submission: `INSERT INTO submissions (${submissionColumns}) VALUES (${places(13)}) ON CONFLICT (id) DO UPDATE SET ${replaceAll(submissionColumns)} WHERE excluded.conversation = conversation`,
+  documentUpdate: "UPDATE documents SET version = ?, value = ?, seq = ? WHERE id = ? AND retired_seq IS NULL",
+  documentInsert: `INSERT INTO documents (id, kind, scope, conversation, task, key, version, history, value, created_seq, retired_seq, seq) VALUES (${places(12)})`,
+  documentRetire: "UPDATE documents SET retired_seq = ? WHERE id = ?",
+  revision: "INSERT INTO document_revisions (document, seq, type, version, body) VALUES (?, ?, 'base', ?, ?)",
+} as const
+
+const isDuplicate = (cause: unknown): boolean => {
+  const code = codeOf(cause)
+  return (
+    code === "SQLITE_CONSTRAINT_PRIMARYKEY" || code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_ROWID"
+  )
+}
+
+const used = (what: string): Conflict => new Conflict({ what, detail: "this id is already used" })
+
+/** The function that applies a commit under `seq`. */
+export const prepareWrites = (db: Database): ((commit: EncodedCommit, seq: number) => void) => {
+  const run = (sql: string) => db.prepare<Array<Param>>(sql)
+  const statement = {
+    exists: run(writeStatements.exists),
+    conversation: run(writeStatements.conversation),
+    touch: run(writeStatements.touch),
+    rename: run(writeStatements.rename),
+    entry: run(writeStatements.entry),
+    task: run(writeStatements.task),
+    submission: run(writeStatements.submission),
+    documentUpdate: run(writeStatements.documentUpdate),
+    documentInsert: run(writeStatements.documentInsert),
+    documentRetire: run(writeStatements.documentRetire),
+    revision: run(writeStatements.revision),
+    taskNow: db.prepare<[number], { conversation: number; fence: number }>(
+      "SELECT conversation, fence FROM tasks WHERE id = ?",
+    ),
+    admitted: db.prepare<[number, string], { id: number }>(
+      "SELECT id FROM submissions WHERE conversation = ? AND request_id = ?",
+    ),
+  }
+  const remove = prepareRemoval(db)
+
+  const insert = (target: (typeof statement)["entry"], row: ReadonlyArray<Param>, seq: number, what: string): void => {
+    try {
+      target.run(...row, seq)
+    } catch (cause) {
+      if (isDuplicate(cause)) throw used(`${what} ${row[0]}`)
+      throw cause
+    }
+  }
+
+  const writeTask = (task: EncodedCommit["tasks"][number], seq: number): void => {
+    if (statement.task.run(...task.row, seq).changes === 1) return
+    const now = statement.taskNow.get(task.id)
+    if (now === undefined || now.conversation !== task.conversation) throw used(`task ${task.id}`)
+    throw new Fenced({ what: `task ${task.id}`, held: task.fence, current: now.fence })
+  }
+
+  const writeSubmission = (submission: EncodedCommit["submissions"][number], seq: number): void => {
+    const { conversation, requestId, row } = submission
+    try {
+      if (statement.submission.run(...row, seq).changes === 1) return
+    } catch (cause) {
+      if (!isDuplicate(cause) || requestId === null) throw cause
+      const first = statement.admitted.get(conversation, requestId)
+      throw new Conflict({
+        what: `request id ${JSON.stringify(requestId)} in conversation ${conversation}`,
+        detail: `it is already submission ${first?.id ?? "?"}`,
+      })
+    }
+    throw used(`submission ${row[0]}`)
+  }
+
+  const writeDocument = (document: DocumentRow, seq: number): void => {
+    const { id, version, value } = document
+    if (statement.documentUpdate.run(version, value, seq, id).changes === 0) {
+      try {
+        statement.documentInsert.run(...document.definition, value, seq, null, seq)
+      } catch (cause) {
+        if (!isDuplicate(cause)) throw cause
+        throw codeOf(cause) === "SQLITE_CONSTRAINT_UNIQUE"
+          ? new Conflict({ what: `document ${document.name}`, detail: "a live one exists already; retire it first" })
+          : new Conflict({ what: `document ${id}`, detail: "it is retired" })
+      }
+    }
+    if (document.rewindable) statement.revision.run(id, seq, version, value)
+    if (document.retire) statement.documentRetire.run(seq, id)
+  }
+
+  return (commit, seq) => {
+    for (const row of commit.conversations) insert(statement.conversation, row, seq, "conversation")
+    for (const id of commit.touched) {
+      if (statement.exists.get(id) === undefined) throw missing(id)
+    }
+    for (const { id, title, updatedAt } of commit.conversationUpdates) {
+      const done =
+        title === undefined ? statement.touch.run(updatedAt, seq, id) : statement.rename.run(updatedAt, title, seq, id)
+      if (done.changes === 0) throw missing(id)
+    }
+    for (const row of commit.entries) insert(statement.entry, row, seq, "entry")
+    for (const task of commit.tasks) writeTask(task, seq)
+    for (const submission of commit.submissions) writeSubmission(submission, seq)
+    for (const document of commit.documents) writeDocument(document, seq)
+    if (commit.removed.length > 0) remove(commit.removed)
+  }
+}
+
+const missing = (id: number): Conflict => new Conflict({ what: `conversation ${id}`, detail: "it does not exist" })
