@@ -1,0 +1,71 @@
+/**
+ * Every place where the kernel looks behind Effect's public API, for Effect 3.22. test/kernel/effect-internals.test.ts fails when
+ * one of these changes.
+ *
+ * Why they are used: the public `getFiberRefs` copies the whole map at each call, the public child set is an Effect, and asking
+ * `Exit.isExit` of every handler result costs more than handling a message.
+ */
+import { type Cause, type Effect, type Fiber, FiberRef, FiberRefs, GlobalValue, Option, type Tracer } from "effect"
+
+interface FiberInternals {
+  readonly _fiberRefs: FiberRefs.FiberRefs
+  readonly _children: Set<unknown> | null
+  readonly currentRuntimeFlags: number
+  readonly currentOpCount: number
+  readonly currentSpan: Tracer.AnySpan | undefined
+  setFiberRefs(refs: FiberRefs.FiberRefs): void
+}
+
+export type AnyFiber = Fiber.RuntimeFiber<unknown, unknown>
+
+// The fields are private in Effect's class, hence the detour over unknown.
+const internals = (fiber: AnyFiber) => fiber as unknown as FiberInternals
+
+/** The fiber's current fiber-local values, not copied. */
+export const fiberRefsOf = (fiber: AnyFiber): FiberRefs.FiberRefs => internals(fiber)._fiberRefs
+
+/** Must be called by the fiber itself. */
+export const setFiberRefs = (fiber: AnyFiber, refs: FiberRefs.FiberRefs): void => internals(fiber).setFiberRefs(refs)
+
+/** Whether `Effect.fork` left children that have not ended. */
+export const hasChildren = (fiber: AnyFiber): boolean => {
+  const children = internals(fiber)._children
+  return children !== null && children.size > 0
+}
+
+export const runtimeFlagsOf = (fiber: AnyFiber): number => internals(fiber).currentRuntimeFlags
+
+/** Operations since the fiber last yielded. */
+export const opCountOf = (fiber: AnyFiber): number => internals(fiber).currentOpCount
+
+export const spanOf = (fiber: AnyFiber): Tracer.AnySpan | undefined => internals(fiber).currentSpan
+
+interface Instruction {
+  readonly _op: string
+  readonly value: unknown
+  readonly cause: Cause.Cause<unknown>
+}
+
+// An Exit is an Effect whose instruction tag is its own; other Effects have other tags.
+export const instruction = (effect: Effect.Effect<unknown, unknown, unknown>): Instruction =>
+  effect as unknown as Instruction
+
+/** The same values, compared ref by ref: lets actors spawned from one fiber share one set. */
+export const sameFiberRefs = (a: FiberRefs.FiberRefs, b: FiberRefs.FiberRefs): boolean => {
+  if (a.locals.size !== b.locals.size) return false
+  for (const [ref, stack] of a.locals) {
+    if (ref === FiberRef.currentRuntimeFlags) continue
+    const other = b.locals.get(ref)
+    if (other === undefined || other[0][1] !== stack[0][1]) return false
+  }
+  return true
+}
+
+export const fiberRefValue = <A>(refs: FiberRefs.FiberRefs, ref: FiberRef.FiberRef<A>): A =>
+  FiberRefs.getOrDefault(refs, ref)
+
+/** Where `Effect.fork` attaches children instead of to the forking fiber; some concurrent operators set it for their bodies. */
+export const forkScopeOverride: FiberRef.FiberRef<Option.Option<unknown>> = GlobalValue.globalValue(
+  Symbol.for("effect/FiberRef/currentForkScopeOverride"),
+  () => FiberRef.unsafeMake(Option.none()),
+)

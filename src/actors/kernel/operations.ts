@@ -1,0 +1,130 @@
+/**
+ * What can be done with actors from anywhere: spawn, tell, ask, watch, stop.
+ */
+import { Effect } from "effect"
+import { Ask } from "./ask.ts"
+import type { Behavior, SpawnOptions } from "./behavior.ts"
+import { type Cell, cellOf } from "./cell.ts"
+import { type AnyFiber, spanOf } from "./effect-internals.ts"
+import type { ActorDown, AskTimeout, SpawnError } from "./errors.ts"
+import { halt } from "./lifecycle.ts"
+import type { ActorRef, Down, ReplyTo } from "./ref.ts"
+import { DEAD } from "./status.ts"
+import { type StopReason, shutdown } from "./stop-reason.ts"
+import { ActorSystem } from "./system.ts"
+
+/** How long an ask waits by default, as in OTP. */
+export const defaultAskTimeoutMs = 5_000
+
+/**
+ * Starts an actor and gives its ref once `init` has succeeded. Its handlers run with the services and fiber-local values of the
+ * calling fiber. Without `parent` it is a child of the system's guardian.
+ */
+export const spawn = <S, M, R = never>(
+  behavior: Behavior<S, M, R>,
+  options?: SpawnOptions & { readonly parent?: ActorRef<never> },
+): Effect.Effect<ActorRef<M>, SpawnError, R | ActorSystem> =>
+  Effect.flatMap(ActorSystem, (system) => {
+    const parent = cellOf(options?.parent ?? system.guardian)
+    return parent.kernel.spawn(behavior, parent, options)
+  })
+
+/**
+ * Sends a message. Waits while the mailbox is full (an interrupted wait has sent nothing); never waits when an actor tells itself.
+ * To a dead actor it is a counted dead letter.
+ */
+export const tell = <M>(ref: ActorRef<M>, message: M): Effect.Effect<void> =>
+  Effect.withFiberRuntime<void>((fiber) => cellOf(ref).tell(message, fiber as AnyFiber))
+
+/** Sends from a callback. False when the mailbox is full, or the actor dead (then also a counted dead letter). */
+export const unsafeTell = <M>(ref: ActorRef<M>, message: M): boolean => cellOf(ref).unsafeTell(message)
+
+export interface AskOptions {
+  /** Default 5,000; `Infinity` waits as long as the actor lives. Limits of a second and more may come up to 50 ms late. */
+  readonly timeoutMs?: number
+}
+
+/**
+ * Sends a message that carries a reply port and waits for the answer. Fails with the actor's own error `E`, with ActorDown at once
+ * when the actor is dead or dies before it answers, or with AskTimeout. A full mailbox is waited for within the same limit.
+ */
+export const ask = <M, A, E = never>(
+  ref: ActorRef<M>,
+  message: (reply: ReplyTo<A, E>) => M,
+  options?: AskOptions,
+): Effect.Effect<A, E | ActorDown | AskTimeout> =>
+  Effect.withFiberRuntime<A, E | ActorDown | AskTimeout>((fiber) => {
+    const cell = cellOf(ref)
+    const timeoutMs = options === undefined ? defaultAskTimeoutMs : (options.timeoutMs ?? defaultAskTimeoutMs)
+    const asker = fiber as AnyFiber
+    return Effect.async<A, E | ActorDown | AskTimeout>((resume) => {
+      // What the actor answers has the types of the port that it was given.
+      const pending = new Ask(
+        cell,
+        resume as (outcome: Effect.Effect<unknown, unknown>) => void,
+        timeoutMs,
+        spanOf(asker),
+      )
+      pending.message = message(pending)
+      return submit(cell, pending, asker)
+    })
+  })
+
+const submit = (cell: Cell, pending: Ask, asker: AnyFiber): Effect.Effect<void> | undefined => {
+  if (!cell.alive) {
+    pending.down(cell.status === DEAD ? (cell.state as StopReason) : shutdown)
+    return undefined
+  }
+  pending.link()
+  cell.kernel.deadlines.add(pending)
+  if (!cell.offer(pending)) {
+    if (cell.isRunBy(asker)) cell.force(pending)
+    else cell.extras.hold({ item: pending, resume: null, cancelled: false })
+  }
+  return Effect.sync(() => void pending.close())
+}
+
+/** Registers at once; the inner Effect gives the Down when the actor has ended for good. */
+export const watch = (ref: ActorRef<never>): Effect.Effect<Effect.Effect<Down>> =>
+  Effect.sync(() => {
+    const cell = cellOf(ref)
+    let down: Down | null = cell.status === DEAD ? { ref, reason: cell.state as StopReason } : null
+    const waiting = new Set<(down: Effect.Effect<Down>) => void>()
+    if (down === null) {
+      cell.extras.addWatcher({
+        notify: (notice) => {
+          down = notice
+          for (const resume of waiting) resume(Effect.succeed(notice))
+          waiting.clear()
+        },
+      })
+    }
+    return Effect.async<Down>((resume) => {
+      if (down !== null) return resume(Effect.succeed(down))
+      waiting.add(resume)
+      return Effect.sync(() => void waiting.delete(resume))
+    })
+  })
+
+/** Waits until the actor has ended for good; restarts are not an end. */
+export const awaitDown = (ref: ActorRef<never>): Effect.Effect<Down> => Effect.flatten(watch(ref))
+
+export interface StopOptions {
+  /** Default: the child spec's. 0 interrupts the running handler at once and skips the wait. */
+  readonly shutdownMs?: number
+}
+
+/**
+ * Stops an actor for good, whatever its child spec, and returns when it is down: the running handler may end within the shutdown
+ * deadline, children stop in reverse order, `onStop` runs. Messages left are dead letters, asks fail. An actor that stops itself is
+ * not waited for; it ends after its current handler.
+ */
+export const stop = (ref: ActorRef<never>, reason: StopReason = shutdown, options?: StopOptions): Effect.Effect<void> =>
+  Effect.withFiberRuntime<void>((fiber) => {
+    const cell = cellOf(ref)
+    const how = { final: true, reason, ...options }
+    if (!cell.isRunBy(fiber as AnyFiber))
+      return Effect.async<void>((resume) => halt(cell, how, () => resume(Effect.void)))
+    halt(cell, how)
+    return Effect.void
+  })

@@ -1,0 +1,152 @@
+/**
+ * A worker is a fiber that runs the handlers of one actor after another. It borrows a cell (RUNNING) until the cell has no mail, its
+ * budget is used up, or its end was asked for. A handler that is done at once is not run through the fiber at all; a handler that
+ * suspends suspends this worker, and the run queue goes on with another.
+ *
+ * The fiber ends, and a fresh one takes its place later, when a handler failed, left children behind (they end with it), was
+ * interrupted, or changed the fiber's flags. Rules K1 to K9 of docs/kernel.md.
+ */
+import { Effect, type Exit } from "effect"
+import type { Cell } from "./cell.ts"
+import {
+  type AnyFiber,
+  fiberRefsOf,
+  hasChildren,
+  instruction,
+  runtimeFlagsOf,
+  setFiberRefs,
+} from "./effect-internals.ts"
+import { Envelope, type Handling } from "./envelope.ts"
+import type { Kernel } from "./kernel.ts"
+import { handlerEnded, handlerFailed, handlerLeft } from "./lifecycle.ts"
+import { IDLE, QUEUED, RUNNING } from "./status.ts"
+
+/** Messages of one actor before the next one has its turn. */
+const BUDGET = 127
+/** How many messages share one reading of the time (a power of two less one). */
+const CLOCK_EVERY = 15
+
+export class Worker {
+  fiber: AnyFiber | null = null
+  /** The mail whose handler is running; undefined between handlers. */
+  item: unknown = undefined
+  /** Wakes a parked worker. */
+  wake: ((effect: Effect.Effect<void>) => void) | null = null
+  private readonly kernel: Kernel
+  private cell: Cell | null = null
+  private handling: Handling = Effect.void
+  private left = 0
+  private flags = 0
+  private doomed = false
+  readonly loop: Effect.Effect<void, unknown>
+  private readonly park: Effect.Effect<void>
+
+  constructor(kernel: Kernel) {
+    this.kernel = kernel
+    this.park = Effect.async<void>((resume) => {
+      this.wake = resume
+      kernel.parked(this)
+    })
+    const enter = Effect.withFiberRuntime<void>((fiber) => {
+      this.fiber = fiber
+      this.flags = runtimeFlagsOf(fiber)
+      return Effect.void
+    })
+    const turns = Effect.whileLoop<unknown, unknown, never>({
+      while: () => this.advance(),
+      body: () => this.handling,
+      step: (state) => this.handled(state),
+    })
+    this.loop = Effect.zipRight(enter, turns)
+  }
+
+  /** Interrupts the handler in progress; the fiber does nothing else afterwards. */
+  doom(): void {
+    if (this.doomed || this.fiber === null) return
+    this.doomed = true
+    this.fiber.unsafeInterruptAsFork(this.fiber.id())
+  }
+
+  /** The fiber has ended. */
+  ended(exit: Exit.Exit<unknown, unknown>): void {
+    const { cell, item } = this
+    this.cell = null
+    this.item = undefined
+    if (cell !== null) handlerEnded(cell, item, exit)
+  }
+
+  private handled(state: unknown): void {
+    if (this.cell !== null) this.cell.state = state
+    this.item = undefined
+  }
+
+  /** Picks the next handler that needs this fiber; false ends the fiber. */
+  private advance(): boolean {
+    const { kernel } = this
+    const fiber = this.fiber
+    if (fiber === null) return false
+    for (;;) {
+      if (this.doomed || hasChildren(fiber) || runtimeFlagsOf(fiber) !== this.flags) return false
+      const cell = this.cell ?? this.borrow()
+      if (cell === null) return this.rest()
+      if (cell.status !== RUNNING) {
+        this.cell = null
+        handlerLeft(cell)
+        continue
+      }
+      if (!cell.hasMail) {
+        cell.status = IDLE
+        this.release(cell)
+        continue
+      }
+      if (--this.left < 0 || ((this.left & CLOCK_EVERY) === 0 && kernel.sliceOver())) {
+        cell.status = QUEUED
+        this.release(cell)
+        kernel.post(cell)
+        continue
+      }
+      const item = cell.take()
+      this.item = item
+      if (fiberRefsOf(fiber) !== cell.env) setFiberRefs(fiber, cell.env)
+      const handling = item instanceof Envelope ? item.deliver(cell) : cell.behavior.receive(cell.state, item, cell)
+      if (handling === null) {
+        this.item = undefined
+        continue
+      }
+      const { _op } = instruction(handling)
+      if (_op === "Success") {
+        cell.state = instruction(handling).value
+        this.item = undefined
+      } else if (_op === "Failure") {
+        this.cell = null
+        this.item = undefined
+        handlerFailed(cell, item, instruction(handling).cause)
+      } else {
+        this.handling = handling
+        return true
+      }
+    }
+  }
+
+  private borrow(): Cell | null {
+    const cell = this.kernel.take(this)
+    if (cell === null) return null
+    cell.status = RUNNING
+    cell.worker = this
+    this.cell = cell
+    this.left = BUDGET
+    return cell
+  }
+
+  private release(cell: Cell): void {
+    cell.worker = null
+    this.cell = null
+  }
+
+  /** No work for this worker: it parks, or ends where enough are parked. */
+  private rest(): boolean {
+    if (!this.kernel.mayPark()) return false
+    this.handling = this.park
+    return true
+  }
+}
