@@ -1,0 +1,68 @@
+/**
+ * Failures as JSON-RPC errors. Pure. The codes are part of the protocol (docs/json-rpc.md).
+ */
+import { type Failure, InvalidRequest } from "../../domain/failure.ts"
+import { code, type RpcError } from "./message.ts"
+
+/** One of the five failures as an error object. */
+export const errorOf = (failure: Failure): RpcError => {
+  const message = failure.message
+  switch (failure._tag) {
+    case "InvalidRequest": {
+      const { path, expected, actual } = failure
+      return { code: code.invalidParams, message, data: { path, expected, actual } }
+    }
+    case "NotFound":
+      return { code: code.notFound, message, data: { what: failure.what } }
+    case "Refused":
+      return { code: code.refused, message, data: { rule: failure.rule } }
+    case "Busy":
+      return { code: code.busy, message, data: { what: failure.what, retryAfterMs: failure.retryAfterMs } }
+    case "ServiceFailure":
+      return { code: code.internal, message, data: { code: failure.code, reference: failure.reference } }
+  }
+}
+
+/** A fault of the node: the caller gets a reference, the log the cause. */
+export const faultOf = (reference: string): RpcError => ({
+  code: code.internal,
+  message: `Internal error (reference ${reference})`,
+  data: { code: "defect", reference },
+})
+
+/** Edit distance, for the nearest method name; names are short. */
+const distance = (a: string, b: string): number => {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const substitute = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, substitute))
+    }
+    row = next
+  }
+  return row[b.length] ?? 0
+}
+
+/** An unknown method, with the nearest known one when it is near (at most 4 edits). */
+export const methodNotFound = (method: string, known: ReadonlyArray<string>): RpcError => {
+  const shown = method.length <= 60 ? method : `${method.slice(0, 60)}…`
+  let nearest: string | null = null
+  let best = 5
+  for (const name of method.length <= 60 ? known : []) {
+    const edits = distance(method, name)
+    if (edits < best) {
+      best = edits
+      nearest = name
+    }
+  }
+  const hint = nearest === null ? "see node.info" : `did you mean ${nearest}?`
+  return {
+    code: code.methodNotFound,
+    message: `Method not found: ${JSON.stringify(shown)}; ${hint}`,
+    data: { method: shown, nearest },
+  }
+}
+
+export const invalidParams = (path: string, expected: string, actual: string): InvalidRequest =>
+  new InvalidRequest({ path, expected, actual })

@@ -1,0 +1,112 @@
+/**
+ * The parameters of every method. Decoded once, here; an error names the first wrong field, what was expected and what came.
+ */
+import { Either, ParseResult, Schema } from "effect"
+import { AgentDocument } from "../../domain/document.ts"
+import type { InvalidRequest } from "../../domain/failure.ts"
+import { ConversationId, SubmissionId } from "../../domain/ids.ts"
+import { text, UserPart } from "../../domain/message.ts"
+import { WhenBusy } from "../../domain/submission.ts"
+import { invalidParams } from "./errors.ts"
+import { describe } from "./message.ts"
+
+const described = <A, I>(schema: Schema.Schema<A, I>, expected: string): Schema.Schema<A, I> =>
+  schema.annotations({ message: () => ({ message: expected, override: true }) })
+
+const conversationId = described(ConversationId, "a positive integer")
+const submissionId = described(SubmissionId, "a positive integer")
+const count = described(Schema.NonNegativeInt, "a non-negative integer or null")
+const string = described(Schema.String, "a string")
+
+const orNull = <A, I>(schema: Schema.Schema<A, I>) =>
+  Schema.optionalWith(Schema.NullOr(schema), { default: () => null })
+
+/** An array of parts; a plain string stands for one text part. */
+const content = Schema.Union(
+  Schema.transform(Schema.String, Schema.typeSchema(Schema.Array(UserPart)), {
+    strict: true,
+    decode: (value) => [text(value)],
+    encode: (parts) => parts.map((part) => (part.type === "text" ? part.text : "")).join(""),
+  }),
+  Schema.Array(UserPart),
+)
+
+export const NoParams = Schema.Struct({})
+export const OpenParams = Schema.Struct({
+  conversationId: orNull(conversationId),
+  agent: Schema.optionalWith(AgentDocument, { default: () => ({}) }),
+  title: orNull(string),
+  requestId: orNull(string),
+})
+export const SubmitParams = Schema.Struct({
+  conversationId,
+  content,
+  whenBusy: Schema.optionalWith(WhenBusy, { default: (): WhenBusy => "followUp" }),
+  requestId: orNull(string),
+})
+export const AwaitParams = Schema.Struct({ conversationId, submissionId })
+export const WatchParams = Schema.Struct({ conversationId, after: orNull(count) })
+export const AckParams = Schema.Struct({ watchId: string, delivery: described(Schema.Int, "an integer") })
+export const UnwatchParams = Schema.Struct({ watchId: string })
+export const ConversationParams = Schema.Struct({ conversationId })
+export const ListParams = Schema.Struct({
+  limit: Schema.optionalWith(described(Schema.Int.pipe(Schema.between(1, 1000)), "an integer from 1 to 1000"), {
+    default: () => 100,
+  }),
+})
+export const ConfigureParams = Schema.Struct({ conversationId, agent: AgentDocument })
+
+/** The value at a path of the input, for the error. */
+const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
+  let value: unknown = input
+  for (const key of path) {
+    if (typeof value !== "object" || value === null || !Object.hasOwn(value, key)) return undefined
+    value = Reflect.get(value, key)
+  }
+  return value
+}
+
+/** Schema messages read `Expected X, actual Y`; only the X is wanted, since Y is described by ourselves. */
+const expectedOf = (message: string): string => {
+  const match = /^Expected (.*), actual /s.exec(message)
+  const expected = match?.[1] ?? message
+  return expected.length <= 200 ? expected : `${expected.slice(0, 200)}…`
+}
+
+const firstIssue = (input: unknown, error: ParseResult.ParseError): InvalidRequest => {
+  const issues = ParseResult.ArrayFormatter.formatErrorSync(error)
+  // The deepest issue says most: of a union, the member that matched furthest.
+  const issue = issues.reduce((best, next) => (next.path.length > best.path.length ? next : best), issues[0] ?? missing)
+  const path = issue.path.length === 0 ? "params" : issue.path.map(String).join(".")
+  switch (issue._tag) {
+    case "Missing":
+      return invalidParams(path, "a value", "nothing")
+    case "Unexpected":
+      return invalidParams(
+        path,
+        issue.message.replace(/^is unexpected, expected: /, "one of the fields "),
+        "an unknown field",
+      )
+    default:
+      return invalidParams(path, expectedOf(issue.message), describe(valueAt(input, issue.path)))
+  }
+}
+
+const missing: ParseResult.ArrayFormatterIssue = { _tag: "Type", path: [], message: "other parameters" }
+
+/** The one object that parameters stand for: themselves, the single element of an array, or `{}` when absent. */
+const normalise = (params: unknown): unknown => {
+  if (params === undefined) return {}
+  if (Array.isArray(params)) return params.length === 0 ? {} : params.length === 1 ? params[0] : params
+  return params
+}
+
+/** A decoder for one method's parameters. */
+export const paramsDecoder = <A, I>(schema: Schema.Schema<A, I>) => {
+  const decode = Schema.decodeUnknownEither(schema, { onExcessProperty: "error" })
+  return (params: unknown): Either.Either<A, InvalidRequest> => {
+    const input = normalise(params)
+    if (Array.isArray(input)) return Either.left(invalidParams("params", "an object", describe(input)))
+    return Either.mapLeft(decode(input), (error) => firstIssue(input, error))
+  }
+}
