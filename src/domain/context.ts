@@ -1,0 +1,175 @@
+/**
+ * The model context: the ten rules of `docs/context.md`, pure. The same entries give the same messages, so a provider's prompt cache
+ * stays warm. `deriveContext` is the definition; `ContextState` gives the same result for a growing transcript at a flat cost
+ * (property-tested against the definition).
+ */
+import type { Entry } from "./entry.ts"
+import type { EntryId } from "./ids.ts"
+import type { AssistantMessage, Message, ToolResultMessage } from "./message.ts"
+import { toolCallsOf } from "./message.ts"
+import type { Prompt } from "./prompt.ts"
+import { promptOf } from "./prompt.ts"
+
+/** What the rules look at in an entry. */
+export type ContextEntry = Pick<Entry, "id" | "model" | "head" | "edits">
+
+/** What a call without a result gets (rule 8). */
+export const missingResultText = "The call has no result: it was interrupted or its result was lost."
+
+/** Rules 1, 2, 3, 5: the entries that make the context, the head entry first. `visible` is in transcript order. */
+export const selectEntries = (visible: ReadonlyArray<ContextEntry>): ReadonlyArray<ContextEntry> => {
+  const at = visible.findLastIndex((entry) => entry.head !== null)
+  const head = visible[at]
+  if (head === undefined) return visible
+  const from = visible.findIndex((entry) => entry.id === head.head)
+  const range = from < 0 ? visible.slice(at) : visible.slice(from)
+  return [head, ...range.filter((entry) => entry.head === null)]
+}
+
+/** Rule 4: the newest edit of each target. `selected` in transcript order apart from the head. */
+const editsOf = (selected: ReadonlyArray<ContextEntry>): ReadonlyMap<EntryId, ReadonlyArray<Message>> => {
+  const edits = new Map<EntryId, { readonly by: number; readonly messages: ReadonlyArray<Message> }>()
+  for (const entry of selected) {
+    for (const edit of entry.edits) {
+      const before = edits.get(edit.entry)
+      if (before !== undefined && before.by > entry.id) continue
+      edits.set(edit.entry, { by: entry.id, messages: edit.type === "replace" ? edit.model : [] })
+    }
+  }
+  return new Map([...edits].map(([target, edit]) => [target, edit.messages]))
+}
+
+/** Rule 9: whether a message may reach a model again. */
+const reachesModel = (message: Message): boolean =>
+  message.role !== "assistant" ||
+  (message.stopReason !== "aborted" && message.stopReason !== "error" && message.stopReason !== "deferred")
+
+const missingResult = (callId: string, toolName: string): ToolResultMessage => ({
+  role: "tool",
+  callId,
+  toolName,
+  content: [{ type: "text", text: missingResultText }],
+  isError: true,
+})
+
+/** Rules 7 and 8: every assistant message is followed by exactly its results, in call order. */
+const pairResults = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  // Results by call id, oldest first, with their position: a call takes the first one behind it.
+  const results = new Map<string, Array<{ readonly at: number; readonly message: ToolResultMessage }>>()
+  messages.forEach((message, at) => {
+    if (message.role !== "tool") return
+    const known = results.get(message.callId)
+    if (known === undefined) results.set(message.callId, [{ at, message }])
+    else known.push({ at, message })
+  })
+  const out: Array<Message> = []
+  messages.forEach((message, at) => {
+    if (message.role === "tool") return
+    out.push(message)
+    if (message.role !== "assistant") return
+    for (const call of toolCallsOf(message)) {
+      const waiting = results.get(call.id) ?? []
+      const found = waiting.findIndex((result) => result.at > at)
+      if (found < 0) out.push(missingResult(call.id, call.name))
+      else out.push(...waiting.splice(found, 1).map((result) => result.message))
+    }
+  })
+  return out
+}
+
+/** Rule 10: system messages that only user messages precede move to the front, in their order. */
+const leadWithSystem = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+  const end = messages.findIndex((message) => message.role !== "user" && message.role !== "system")
+  const opening = end < 0 ? messages : messages.slice(0, end)
+  if (!opening.some((message, at) => message.role === "system" && at > 0 && opening[at - 1]?.role === "user")) {
+    return messages
+  }
+  return [
+    ...opening.filter((message) => message.role === "system"),
+    ...opening.filter((message) => message.role === "user"),
+    ...messages.slice(opening.length),
+  ]
+}
+
+/** The messages of selected entries before pairing (rules 4, 6, 9). */
+const messagesOf = (
+  entries: ReadonlyArray<ContextEntry>,
+  edits: ReadonlyMap<EntryId, ReadonlyArray<Message>>,
+): ReadonlyArray<Message> => {
+  const out: Array<Message> = []
+  for (const entry of entries) {
+    for (const message of edits.get(entry.id) ?? entry.model) if (reachesModel(message)) out.push(message)
+  }
+  return out
+}
+
+/**
+ * The context of visible entries (transcript order, fork ancestors included and capped, cutoff applied).
+ * Never throws; the same entries give an equal result.
+ */
+export const deriveContext = (visible: ReadonlyArray<ContextEntry>): ReadonlyArray<Message> => {
+  const selected = selectEntries(visible)
+  return leadWithSystem(pairResults(messagesOf(selected, editsOf(selected))))
+}
+
+/**
+ * A derived context that grows. `settled` are messages that no later plain entry can change; `tail` are the entries since, at most
+ * one batch of calls in flight.
+ */
+export interface ContextState {
+  readonly entries: ReadonlyArray<ContextEntry>
+  readonly settled: ReadonlyArray<Message>
+  readonly tail: ReadonlyArray<ContextEntry>
+  /** The prompt in force at the end. */
+  readonly prompt: Prompt
+}
+
+const noEdits: ReadonlyMap<EntryId, ReadonlyArray<Message>> = new Map()
+
+/** Whether every call of the tail has its result and something other than user input settled its order. */
+const isSettled = (tail: ReadonlyArray<Message>): boolean => {
+  const open = new Set<string>()
+  for (const message of tail) {
+    if (message.role === "assistant") for (const call of toolCallsOf(message)) open.add(call.id)
+    if (message.role === "tool") open.delete(message.callId)
+  }
+  return open.size === 0
+}
+
+/** Starts from visible entries. */
+export const contextState = (visible: ReadonlyArray<ContextEntry>): ContextState => {
+  const messages = deriveContext(visible)
+  const plain = messagesOf(selectEntries(visible), editsOf(selectEntries(visible)))
+  // Calls in flight, or an opening that a system message may still lead: keep it whole and derive anew.
+  const settles = isSettled(plain) && plain.some((message) => message.role === "assistant")
+  return settles
+    ? { entries: visible, settled: messages, tail: [], prompt: promptOf(messages) }
+    : { entries: visible, settled: [], tail: visible, prompt: promptOf(messages) }
+}
+
+/** Adds one entry behind all others. */
+export const appendEntry = (state: ContextState, entry: ContextEntry): ContextState => {
+  const entries = [...state.entries, entry]
+  // A head, an edit, or a tail that still is the whole transcript: the definition decides.
+  if (entry.head !== null || entry.edits.length > 0 || state.settled.length === 0) return contextState(entries)
+  const tail = [...state.tail, entry]
+  const messages = messagesOf(tail, noEdits)
+  const system = entry.model.some((message) => message.role === "system")
+  const prompt = system ? promptOf([...state.settled, ...messages]) : state.prompt
+  return isSettled(messages)
+    ? { entries, settled: [...state.settled, ...pairResults(messages)], tail: [], prompt }
+    : { entries, settled: state.settled, tail, prompt }
+}
+
+/** The context of the entries so far: equal to `deriveContext` of them. */
+export const contextOf = (state: ContextState): ReadonlyArray<Message> => {
+  if (state.tail.length === 0) return state.settled
+  if (state.settled.length === 0) return deriveContext(state.tail)
+  return [...state.settled, ...pairResults(messagesOf(state.tail, noEdits))]
+}
+
+/** The newest assistant message, or null. */
+export const lastAssistant = (messages: ReadonlyArray<Message>): AssistantMessage | null => {
+  const found = messages.findLast((message) => message.role === "assistant")
+  return found?.role === "assistant" ? found : null
+}
