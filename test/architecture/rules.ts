@@ -20,7 +20,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
 const contracts = ["src/actors/contract.ts", "src/actors/sessions.ts"]
 
 /** Packages that rules in `src/domain` may use: pure ones. */
-const purePackages = ["effect", "fast-json-patch"]
+const purePackages = ["effect", "fast-json-patch", "partial-json"]
 
 const layerOf = (file: string): string | null => /^src\/([^/]+)\//.exec(file)?.[1] ?? null
 
@@ -76,6 +76,7 @@ export const declaredPackages = (
   files.flatMap(({ file, imports }) =>
     imports
       .filter((one) => one.file === null && !one.specifier.startsWith("node:"))
+      .filter((one) => !(one.lazy && one.typeOnly))
       .map((one) => packageOf(one.specifier))
       .filter((name) => !dependencies.includes(name) && !(peers.includes(name) && file === `src/${name}.ts`))
       .map((name) => `${file}: imports ${name}, which is not a dependency of package.json`),
