@@ -6,8 +6,12 @@ import { Schema } from "effect"
 import { Json, JsonObject } from "./json.ts"
 import { Usage } from "./usage.ts"
 
-/** Text. */
-export const TextPart = Schema.Struct({ type: Schema.Literal("text"), text: Schema.String })
+/** Text. `meta` is provider metadata that is sent back verbatim, only to the model that wrote the text. */
+export const TextPart = Schema.Struct({
+  type: Schema.Literal("text"),
+  text: Schema.String,
+  meta: Schema.optional(JsonObject),
+})
 export type TextPart = typeof TextPart.Type
 
 /** An image: base64 `data` (no data-URL prefix) of the given media type, for example `image/png`. */

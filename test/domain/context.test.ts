@@ -5,7 +5,7 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { appendEntry, contextOf, contextState, deriveContext, missingResultText } from "../../src/domain/context.ts"
 import type { Message } from "../../src/domain/message.ts"
-import { emptyPrompt, applySystem, diffPrompt, promptOf } from "../../src/domain/prompt.ts"
+import { applySystem, diffPrompt, emptyPrompt, promptOf } from "../../src/domain/prompt.ts"
 import { type TestEntry, transcript } from "./transcripts.ts"
 
 /** The rules one after another, each as its sentence says, with no care for cost. */
@@ -70,11 +70,7 @@ const slow = (visible: ReadonlyArray<TestEntry>): ReadonlyArray<Message> => {
   const firstOther = messages.findIndex((m) => m.role !== "system" && m.role !== "user")
   const opening = firstOther < 0 ? messages : messages.slice(0, firstOther)
   const isSystem = (m: Message) => m.role === "system"
-  return [
-    ...opening.filter(isSystem),
-    ...opening.filter((m) => !isSystem(m)),
-    ...messages.slice(opening.length),
-  ]
+  return [...opening.filter(isSystem), ...opening.filter((m) => !isSystem(m)), ...messages.slice(opening.length)]
 }
 
 describe("the model context", () => {

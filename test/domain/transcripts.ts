@@ -2,8 +2,7 @@
  * Arbitrary transcripts for property tests: entries with heads, edits, system changes, calls with results early, late, twice or never.
  */
 import fc from "fast-check"
-import type { Entry } from "../../src/domain/entry.ts"
-import type { ContextEdit } from "../../src/domain/entry.ts"
+import type { ContextEdit, Entry } from "../../src/domain/entry.ts"
 import type { EntryId } from "../../src/domain/ids.ts"
 import type { Message } from "../../src/domain/message.ts"
 
@@ -37,13 +36,15 @@ const assistant: fc.Arbitrary<Message> = fc
     stopReason: stopReason as "stop",
   }))
 
-const result: fc.Arbitrary<Message> = fc.record({ id: fc.constantFrom(...callIds), text: words }).map(({ id, text }) => ({
-  role: "tool",
-  callId: id,
-  toolName: `tool-${id}`,
-  content: [{ type: "text", text }],
-  isError: false,
-}))
+const result: fc.Arbitrary<Message> = fc
+  .record({ id: fc.constantFrom(...callIds), text: words })
+  .map(({ id, text }) => ({
+    role: "tool",
+    callId: id,
+    toolName: `tool-${id}`,
+    content: [{ type: "text", text }],
+    isError: false,
+  }))
 
 const message = fc.oneof(
   { weight: 1, arbitrary: system },

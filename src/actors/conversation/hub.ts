@@ -1,0 +1,156 @@
+/**
+ * The event hub of one conversation: numbers events, keeps a bounded tail, and feeds watchers. Rules:
+ * 1. Every event gets the next `seq_no`; a watcher sees a snapshot first and then every later number, without a gap.
+ * 2. A watcher that falls more than `watcherLimit` events behind loses its backlog and gets a fresh snapshot in its place: it costs
+ *    bounded memory and never slows the conversation.
+ * 3. Owned by one actor; publishing never suspends.
+ */
+import { Effect, Stream } from "effect"
+import type { Event, EventBody, SessionState } from "../../domain/event.ts"
+import type { ConversationId, TaskId } from "../../domain/ids.ts"
+
+/** Events kept for watchers that come back with `after`. */
+export const tailLimit = 1_024
+/** Events that one watcher may be behind. */
+export const watcherLimit = 1_024
+
+/** One watcher's backlog and its way to wake up. */
+class Watcher {
+  private backlog: Array<Event> = []
+  private wake: (() => void) | null = null
+  private ended = false
+  private readonly snapshot: () => Event
+
+  constructor(snapshot: () => Event) {
+    this.snapshot = snapshot
+  }
+
+  push(event: Event): void {
+    if (this.backlog.length >= watcherLimit) this.backlog = [this.snapshot()]
+    else this.backlog.push(event)
+    this.signal()
+  }
+
+  end(): void {
+    this.ended = true
+    this.signal()
+  }
+
+  private signal(): void {
+    const wake = this.wake
+    this.wake = null
+    wake?.()
+  }
+
+  /** All events waiting; suspends while there are none; null at the end. */
+  readonly take: Effect.Effect<ReadonlyArray<Event> | null> = Effect.async<ReadonlyArray<Event> | null>((resume) => {
+    const answer = (): void => {
+      const events = this.backlog
+      this.backlog = []
+      resume(Effect.succeed(events.length === 0 ? null : events))
+    }
+    if (this.backlog.length > 0 || this.ended) {
+      answer()
+      return
+    }
+    this.wake = answer
+    return Effect.sync(() => {
+      this.wake = null
+    })
+  })
+}
+
+export class EventHub {
+  private seqNo = 0
+  private closed = false
+  private tail: Array<Event> = []
+  private readonly watchers = new Set<Watcher>()
+  private readonly conversation: ConversationId
+  private readonly stateOf: () => SessionState
+
+  /** `stateOf` gives the committed state for snapshots, its `seq_no` excepted. */
+  constructor(conversation: ConversationId, stateOf: () => SessionState) {
+    this.conversation = conversation
+    this.stateOf = stateOf
+  }
+
+  get newest(): number {
+    return this.seqNo
+  }
+
+  get watcherCount(): number {
+    return this.watchers.size
+  }
+
+  /** Numbers and sends one event. */
+  publish(body: EventBody, turn: TaskId | null, now: number): void {
+    this.seqNo += 1
+    const event: Event = {
+      ...body,
+      v: 1,
+      conversation_id: this.conversation,
+      turn_id: turn,
+      timestamp_ms: now,
+      seq_no: this.seqNo,
+    }
+    this.tail.push(event)
+    if (this.tail.length > 2 * tailLimit) this.tail = this.tail.slice(-tailLimit)
+    for (const watcher of this.watchers) watcher.push(event)
+  }
+
+  /** The state as one event; it carries the newest number and takes none of its own. */
+  snapshot(now: number): Event {
+    const session = { ...this.stateOf(), seq_no: this.seqNo }
+    return {
+      type: "snapshot",
+      v: 1,
+      conversation_id: this.conversation,
+      turn_id: session.turn_id,
+      timestamp_ms: now,
+      seq_no: this.seqNo,
+      session,
+    }
+  }
+
+  /**
+   * A watcher's events; it joins when the stream starts and leaves when it ends. With `after` still in the tail the stream goes on behind
+   * it; otherwise it starts with a snapshot. It ends when the hub closes.
+   */
+  subscribe(after: number | null, now: () => number): Stream.Stream<Event> {
+    const join = Effect.sync(() => {
+      const watcher = new Watcher(() => this.snapshot(now()))
+      if (this.closed) {
+        watcher.end()
+        return watcher
+      }
+      const missed = after === null ? null : this.since(after)
+      for (const event of missed ?? [this.snapshot(now())]) watcher.push(event)
+      this.watchers.add(watcher)
+      return watcher
+    })
+    const leave = (watcher: Watcher) => Effect.sync(() => void this.watchers.delete(watcher))
+    return Stream.acquireRelease(join, leave).pipe(
+      Stream.flatMap((watcher) =>
+        Stream.repeatEffect(watcher.take).pipe(
+          Stream.takeWhile((events) => events !== null),
+          Stream.mapConcat((events) => events ?? []),
+        ),
+      ),
+    )
+  }
+
+  /** Events behind `after`, or null when the tail does not reach back that far or the number is from another life. */
+  private since(after: number): ReadonlyArray<Event> | null {
+    if (after > this.seqNo) return null
+    const first = this.tail[0]?.seq_no ?? this.seqNo + 1
+    if (after < first - 1) return null
+    return this.tail.filter((event) => event.seq_no > after)
+  }
+
+  /** Ends every watcher's stream. */
+  close(): void {
+    this.closed = true
+    for (const watcher of this.watchers) watcher.end()
+    this.watchers.clear()
+  }
+}

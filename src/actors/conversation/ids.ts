@@ -1,0 +1,50 @@
+/**
+ * Ids for decisions: a small reserve per kind, filled before a decision draws from it, so that deciding stays synchronous. Ids grow in
+ * the order drawn; what is left when the actor ends is a gap.
+ */
+import { Effect } from "effect"
+import type { CommitError } from "../../storage/errors.ts"
+import type { IdsByKind, StoreService } from "../../storage/store.ts"
+import type { IdSource } from "./machine/data.ts"
+
+const kinds = ["entry", "task", "submission", "document"] as const
+type Kind = (typeof kinds)[number]
+
+/** Ids fetched at once. */
+const block = 16
+
+export class IdReserve implements IdSource {
+  private readonly reserve: { [K in Kind]: Array<IdsByKind[K]> } = { entry: [], task: [], submission: [], document: [] }
+  private readonly store: StoreService
+
+  constructor(store: StoreService) {
+    this.store = store
+  }
+
+  readonly entry = () => this.draw("entry")
+  readonly task = () => this.draw("task")
+  readonly submission = () => this.draw("submission")
+  readonly document = () => this.draw("document")
+
+  /** Makes sure that `count` ids of every kind can be drawn. */
+  fill(count: number): Effect.Effect<void, CommitError> {
+    const short = kinds.filter((kind) => this.reserve[kind].length < count)
+    return short.length === 0
+      ? Effect.void
+      : Effect.forEach(short, (kind) => this.fillKind(kind, count), { discard: true })
+  }
+
+  private fillKind<K extends Kind>(kind: K, count: number): Effect.Effect<void, CommitError> {
+    return Effect.map(this.store.mint(kind, Math.max(block, count)), (ids) => {
+      const reserve: Array<IdsByKind[K]> = this.reserve[kind]
+      reserve.push(...ids)
+    })
+  }
+
+  private draw<K extends Kind>(kind: K): IdsByKind[K] {
+    const reserve: Array<IdsByKind[K]> = this.reserve[kind]
+    const id = reserve.shift()
+    if (id === undefined) throw new Error(`no ${kind} id in reserve: a decision drew more than was filled`)
+    return id
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * The conversation actor: one per conversation in memory. It owns the machine's data, its jobs (children) and its event hub. Legal
+ * transitions are in `docs/conversation.md`. It is rebuilt from storage by `init`; a crash loses nothing that was acknowledged.
+ */
+import { Effect, Data as EffectData } from "effect"
+import type { MachineState } from "../../domain/event.ts"
+import type { ConversationId } from "../../domain/ids.ts"
+import { Models } from "../../models/model.ts"
+import type { ReadError } from "../../storage/errors.ts"
+import { Store } from "../../storage/store.ts"
+import { Tools } from "../../tools/tools.ts"
+import {
+  type ActorContext,
+  keep,
+  type MachineStart,
+  nextEvent,
+  type StopReason,
+  stateMachine,
+  stopMachine,
+} from "../kernel/index.ts"
+import { orStorageFailure } from "./failures.ts"
+import { load } from "./load.ts"
+import type { ConversationMessage } from "./messages.ts"
+import { ConversationSettings } from "./settings.ts"
+import { type Change, Shell } from "./shell.ts"
+
+/** The conversation does not exist. */
+export class UnknownConversation extends EffectData.TaggedError("UnknownConversation")<{
+  readonly conversation: ConversationId
+}> {
+  override get message() {
+    return `conversation ${this.conversation} was not found`
+  }
+}
+
+/** The services that a conversation works with. */
+export type ConversationNeeds = Store | Models | Tools | ConversationSettings
+
+/** The behavior of one conversation. */
+export const conversation = (id: ConversationId) =>
+  stateMachine<Shell, ConversationMessage, MachineState, ConversationNeeds>({
+    name: "conversation",
+    init: (self) => start(id, self),
+    handle: (_state, message, shell) => receive(shell, message),
+    onDown: (_state, down, shell) => shell.down(down),
+    onStop: (_state, reason, shell) => stopped(shell, reason),
+  })
+
+const start = (
+  id: ConversationId,
+  self: ActorContext<ConversationMessage>,
+): Effect.Effect<
+  MachineStart<MachineState, Shell, ConversationMessage>,
+  UnknownConversation | ReadError,
+  ConversationNeeds
+> =>
+  Effect.gen(function* () {
+    const services = {
+      store: yield* Store,
+      models: yield* Models,
+      tools: yield* Tools,
+      settings: yield* ConversationSettings,
+    }
+    const loaded = yield* load(services.store, id)
+    if (loaded === null) return yield* new UnknownConversation({ conversation: id })
+    const shell = new Shell(loaded, services, self)
+    const replayOf = (tool: string) => services.tools.get(tool)?.replay ?? "unsafe"
+    return {
+      state: "recovering",
+      data: shell,
+      actions: [nextEvent<ConversationMessage>({ type: "recover", stored: loaded.stored, replayOf })],
+    }
+  })
+
+const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Change, never, Store> => {
+  switch (message.type) {
+    case "state":
+      return answer(shell, () => message.reply.succeed(shell.view()))
+    case "watch":
+      return answer(shell, () => message.reply.succeed(shell.hub))
+    case "await":
+      return Effect.as(shell.awaitSubmission(message.submission, message.reply), keep<Shell>(shell))
+    case "leave":
+      return Effect.sync(() => {
+        message.reply.succeed(undefined)
+        return stopMachine()
+      })
+    case "hibernate":
+      return Effect.succeed(shell.idle ? stopMachine() : keep<Shell, ConversationMessage>(shell, [shell.hibernation()]))
+    case "submit":
+      return admitOnce(shell, message)
+    default:
+      return shell.handle(message)
+  }
+}
+
+const answer = (shell: Shell, reply: () => void): Effect.Effect<Change> =>
+  Effect.sync(() => {
+    reply()
+    return keep<Shell>(shell)
+  })
+
+/** A `requestId` that was admitted before answers with the same submission. */
+const admitOnce = (
+  shell: Shell,
+  message: Extract<ConversationMessage, { readonly type: "submit" }>,
+): Effect.Effect<Change, never, Store> => {
+  const { requestId } = message
+  if (requestId === null) return shell.handle(message)
+  return Effect.flatMap(Store, (store) =>
+    orStorageFailure(store.submissionByRequest(shell.data.conversation.id, requestId)).pipe(
+      Effect.matchEffect({
+        onFailure: (failure) => answer(shell, () => message.reply.fail(failure)),
+        onSuccess: (known) =>
+          known === null ? shell.handle(message) : answer(shell, () => message.reply.succeed(known)),
+      }),
+    ),
+  )
+}
+
+const stopped = (shell: Shell, reason: StopReason): Effect.Effect<void> =>
+  reason._tag === "Crashed" ? Effect.sync(() => shell.hub.close()) : shell.release()

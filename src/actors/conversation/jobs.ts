@@ -1,0 +1,238 @@
+/**
+ * Jobs: the work outside the machine, each in a child actor of its conversation: preparing a request, streaming a response, preparing
+ * calls, running one call. A job sends its messages to the conversation and ends; when it crashes or is stopped, the conversation learns
+ * it from its `Down`. Stopping a job interrupts its Effect, and so closes the model's connection or kills the command's process group.
+ */
+import { Cause, Effect, Fiber, Stream } from "effect"
+import type { AgentDocument, ExecutionMode } from "../../domain/document.ts"
+import type { Json } from "../../domain/json.ts"
+import type { ToolCallPart } from "../../domain/message.ts"
+import { text } from "../../domain/message.ts"
+import { parsePartialJson } from "../../domain/partial-json.ts"
+import { blockReason } from "../../domain/permissions.ts"
+import type { Prompt } from "../../domain/prompt.ts"
+import { diffPrompt } from "../../domain/prompt.ts"
+import { promptFor } from "../../harness/prompt.ts"
+import type { ModelError, ModelPart, ModelRequest, ModelsService } from "../../models/model.ts"
+import { ModelTransient } from "../../models/model.ts"
+import type { ToolResult, Workspace } from "../../tools/tool.ts"
+import type { ToolsService } from "../../tools/tools.ts"
+import { type Behavior, behavior } from "../kernel/index.ts"
+import type { CallSlot, MachineEvent, Verdict } from "./machine/data.ts"
+import type { ConversationSettingsService } from "./settings.ts"
+
+/** Sends a message to the conversation; suspends while its mailbox is full. */
+export type Send = (event: MachineEvent) => Effect.Effect<void>
+
+/** A job: runs once on its only message. */
+export const job = (name: string, run: Effect.Effect<void>): Behavior<null, "go"> =>
+  behavior<null, "go">({
+    name,
+    init: () => null,
+    receive: (state, _go, self) => run.pipe(Effect.zipRight(self.stop()), Effect.as(state)),
+  })
+
+/** Resolves the model and finds what changed of the prompt. */
+export const prepareJob = (options: {
+  readonly token: number
+  readonly agent: AgentDocument
+  readonly prompt: Prompt
+  readonly models: ModelsService
+  readonly tools: ToolsService
+  readonly settings: ConversationSettingsService
+  readonly send: Send
+}): Effect.Effect<void> => {
+  const { agent, models, send, settings, token } = options
+  return Effect.gen(function* () {
+    const model = yield* models.resolve(agent.model ?? (yield* models.defaultModel))
+    const offered = options.tools.list
+      .filter((tool) => agent.tools === undefined || agent.tools.includes(tool.spec.name))
+      .map((tool) => tool.spec)
+    const prompt = promptFor({
+      agent,
+      mode: agent.mode ?? settings.defaultMode,
+      cwd: agent.cwd ?? settings.defaultCwd,
+      platform: settings.platform,
+      tools: offered,
+    })
+    yield* send({ type: "prepared", token, model: model.id, system: diffPrompt(options.prompt, prompt) })
+  }).pipe(
+    Effect.catchAll((error: ModelError) => send({ type: "modelFailed", token, error })),
+    Effect.withSpan("conversation.prepare"),
+  )
+}
+
+/** How often the arguments of one call are parsed for display while they stream, in ms. */
+const partialParseMs = 50
+
+/** Streams a response: its pieces as they come, then the whole. */
+export const modelJob = (options: {
+  readonly token: number
+  readonly request: ModelRequest
+  readonly models: ModelsService
+  readonly send: Send
+}): Effect.Effect<void> => {
+  const { request, send, token } = options
+  const argumentsOf = partialArguments()
+  let finished = false
+  const onPart = (part: ModelPart): Effect.Effect<void> => {
+    switch (part.type) {
+      case "text":
+        return send({ type: "text", token, delta: part.delta })
+      case "thinking":
+        return send({ type: "thinking", token, delta: part.delta })
+      case "toolCallDelta":
+        return send({
+          type: "callDelta",
+          token,
+          callId: part.id,
+          name: part.name,
+          delta: part.delta,
+          arguments: argumentsOf(part.id, part.delta),
+        })
+      case "finish": {
+        finished = true
+        const { content, stopReason, usage } = part
+        return send({ type: "responded", token, finished: { content, stopReason, usage } })
+      }
+    }
+  }
+  return Stream.runForEach(options.models.stream(request), onPart).pipe(
+    Effect.flatMap(() =>
+      finished
+        ? Effect.void
+        : Effect.fail(
+            new ModelTransient({
+              model: request.model,
+              reason: "truncated",
+              status: null,
+              retryAfterMs: null,
+              detail: "the response ended before it was finished",
+            }),
+          ),
+    ),
+    // A failure behind `finish` has nothing left to say: the response is whole.
+    Effect.catchAll((error: ModelError) => (finished ? Effect.void : send({ type: "modelFailed", token, error }))),
+    Effect.withSpan("conversation.request", { attributes: { "gen_ai.request.model": request.model } }),
+  )
+}
+
+/** The best parse so far of each call's streamed arguments, refreshed at most every {@link partialParseMs}. */
+const partialArguments = () => {
+  const calls = new Map<string, { text: string; parsed: Json; at: number }>()
+  return (id: string, delta: string): Json => {
+    const call = calls.get(id) ?? { text: "", parsed: null, at: 0 }
+    calls.set(id, call)
+    call.text += delta
+    const now = performance.now()
+    if (now - call.at >= partialParseMs) {
+      call.parsed = parsePartialJson(call.text)
+      call.at = now
+    }
+    return call.parsed
+  }
+}
+
+/** Checks each call's tool, arguments and policy, in call order. */
+export const callsJob = (options: {
+  readonly token: number
+  readonly calls: ReadonlyArray<ToolCallPart>
+  readonly agent: AgentDocument
+  readonly mode: ExecutionMode
+  readonly tools: ToolsService
+  readonly send: Send
+}): Effect.Effect<void> =>
+  Effect.forEach(options.calls, (call) => judge(call, options)).pipe(
+    Effect.flatMap((verdicts) => options.send({ type: "callsPrepared", token: options.token, verdicts })),
+    Effect.withSpan("conversation.prepareCalls"),
+  )
+
+const judge = (
+  call: ToolCallPart,
+  options: { readonly agent: AgentDocument; readonly mode: ExecutionMode; readonly tools: ToolsService },
+): Effect.Effect<Verdict> => {
+  const tool = options.tools.get(call.name)
+  const offered = options.agent.tools === undefined || options.agent.tools.includes(call.name)
+  if (tool === undefined || !offered) {
+    const names = options.tools.list
+      .map((known) => known.spec.name)
+      .filter((name) => options.agent.tools === undefined || options.agent.tools.includes(name))
+    const reason = `There is no tool "${call.name}"; the tools are ${names.join(", ")}.`
+    return Effect.succeed({ type: "refuse", blocked: false, reason })
+  }
+  const blocked = blockReason(options.mode, call.name, tool.effects)
+  if (blocked !== null) return Effect.succeed({ type: "refuse", blocked: true, reason: blocked })
+  return tool.decode(call.arguments).pipe(
+    Effect.map((args): Verdict => ({ type: "run", args, replay: tool.replay, execution: tool.execution })),
+    Effect.catchAll((error) => {
+      const reason = `Invalid arguments for ${call.name}:\n${error.detail}`
+      return Effect.succeed<Verdict>({ type: "refuse", blocked: false, reason })
+    }),
+  )
+}
+
+/** How long streamed tool output is gathered before it is sent on, in ms. */
+const outputGatherMs = 30
+
+/** Runs one call. A failure that the tool declares becomes an error result; a defect crashes the job. */
+export const toolJob = (options: {
+  readonly slot: CallSlot
+  readonly workspace: Workspace
+  readonly tools: ToolsService
+  readonly send: Send
+}): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    const { send, slot } = options
+    const task = slot.task.id
+    const tool = options.tools.get(slot.call.name)
+    if (tool === undefined) {
+      const gone = `The tool "${slot.call.name}" is not there any more.`
+      yield* send({ type: "toolEnded", task, result: { output: [text(gone)], isError: true } })
+      return
+    }
+    let gathered = ""
+    let gathering: Fiber.RuntimeFiber<void> | null = null
+    const forward = Effect.suspend(() => {
+      const chunk = gathered
+      gathered = ""
+      gathering = null
+      return chunk === "" ? Effect.void : send({ type: "toolOutput", task, chunk })
+    })
+    const scope = yield* Effect.scope
+    const emit = (chunk: string): Effect.Effect<void> =>
+      Effect.gen(function* () {
+        gathered += chunk
+        if (gathering !== null) return
+        gathering = yield* Effect.forkIn(Effect.delay(forward, outputGatherMs), scope)
+      })
+    const result: ToolResult = yield* tool
+      .execute(slot.args, {
+        callId: slot.call.id,
+        idempotencyKey: `call-${task}`,
+        workspace: options.workspace,
+        emit,
+      })
+      .pipe(
+        Effect.catchAll((failure) =>
+          Effect.succeed<ToolResult>({
+            output: [text(failure.message)],
+            isError: true,
+            ...(failure.details === undefined ? {} : { details: failure.details }),
+          }),
+        ),
+      )
+    const pending: Fiber.RuntimeFiber<void> | null = gathering
+    if (pending !== null) yield* Fiber.interrupt(pending)
+    yield* forward
+    yield* send({ type: "toolEnded", task, result })
+  }).pipe(
+    Effect.scoped,
+    Effect.withSpan("conversation.tool", { attributes: { "gen_ai.tool.name": options.slot.call.name } }),
+  )
+
+/** The first line of why a job crashed. */
+export const crashMessage = (cause: Cause.Cause<unknown>): string => {
+  const error = Cause.squash(cause)
+  const message = error instanceof Error ? error.message : String(error)
+  return message.split("\n", 1)[0] ?? "unknown"
+}

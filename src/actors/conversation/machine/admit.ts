@@ -1,0 +1,94 @@
+/**
+ * Admission: inputs, configuration and cancel requests from outside. Every accepted input is a committed submission before its reply.
+ */
+import { DocumentKind } from "../../../domain/document.ts"
+import { Busy } from "../../../domain/failure.ts"
+import type { Json } from "../../../domain/json.ts"
+import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
+import type { Draft } from "./draft.ts"
+import { abortRun, startNext, startRun } from "./run.ts"
+import { refuseCall } from "./tools.ts"
+
+type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
+
+/** Admits an input: it starts a run, or waits in the queue. */
+export const submit = (d: Draft, event: EventOf<"submit">): Decision => {
+  const busy = d.data.run !== null || d.data.parked !== null || d.data.state === "settling_run"
+  if (busy && event.whenBusy === "reject") {
+    const failure = new Busy({
+      what: "conversation",
+      detail: `conversation ${d.data.conversation.id} is working on another input`,
+      retryAfterMs: null,
+    })
+    d.act({ type: "fail", reply: event.reply, failure })
+    return d.done()
+  }
+  const row: SubmissionRow = {
+    id: d.env.ids.submission(),
+    conversation: d.data.conversation.id,
+    kind: "input",
+    content: { content: event.content } as Json,
+    whenBusy: event.whenBusy,
+    status: "queued",
+    reason: null,
+    detail: null,
+    requestId: event.requestId,
+    entry: null,
+    answer: null,
+    createdAt: d.env.now,
+  }
+  if (!busy && d.data.queue.length === 0) {
+    startRun(d, [row])
+  } else {
+    d.putSubmission(row)
+    d.setQueue([...d.data.queue, row])
+    if (!busy) startNext(d)
+  }
+  d.succeed(event.reply, row)
+  return d.done()
+}
+
+/** Changes `pi.agent`; it counts from the next request on. */
+export const configure = (d: Draft, event: EventOf<"configure">): Decision => {
+  const before = d.data.agent
+  const agent = { ...before, ...event.agent }
+  d.patch({ agent })
+  d.putDocument(DocumentKind.agent, { ...agent } as Json, "rewindable")
+  if (agent.mode !== undefined && agent.mode !== before.mode) d.publish({ type: "mode_changed", mode: agent.mode })
+  d.succeed(event.reply, undefined)
+  return d.done()
+}
+
+/** Withdraws what is queued and stops the run. The reply waits until the conversation is idle. */
+export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
+  const queued = d.data.queue
+  d.setQueue([])
+  d.unanswered(queued, "withdrawn", "withdrawn by cancel")
+  const { parked, run } = d.data
+  if (parked !== null) {
+    for (const call of parked.calls) d.endTask(call, { status: "aborted", reason: "cancelled" })
+    d.endTask(parked.generation, { status: "aborted", reason: "cancelled" })
+    d.unanswered(parked.submissions, "aborted", "cancelled")
+    d.patch({ parked: null })
+    d.publish({ type: "turn_cancelled" })
+  }
+  if (run === null) {
+    d.succeed(event.reply, { cancelled: queued.length > 0 || parked !== null })
+    return d.done()
+  }
+  d.patch({ cancels: [...d.data.cancels, event.reply] })
+  if (run.cancelling) return d.done()
+  d.patchRun({ cancelling: true, generation: d.putTask({ ...run.generation, abortRequested: true }) })
+  d.act({ type: "clearTimer", timer: "backoff" })
+  d.act({ type: "stopJobs" })
+  for (const slot of run.calls)
+    if (slot.status === "pending") refuseCall(d, slot, "The call was cancelled before it started.")
+  const waiting = d.data.state === "preparing_request" || d.data.state === "streaming_llm" || callsRunning(d)
+  if (!waiting) abortRun(d)
+  return d.done()
+}
+
+/** Whether a job of the batch is still to end: its preparation, or a running call. */
+const callsRunning = (d: Draft): boolean =>
+  d.data.state === "executing_tools" &&
+  (d.run.calls.length === 0 || d.run.calls.some((slot) => slot.status === "running"))

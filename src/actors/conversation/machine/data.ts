@@ -1,0 +1,237 @@
+/**
+ * What the conversation machine knows, the events that reach it and the effects that it asks for. All plain data: `decide` is a pure
+ * function from (data, event) to a decision; the actor commits the decision's records first and only then adopts the data and performs
+ * the actions (rule: only committed state is observable).
+ */
+import type { ContextState } from "../../../domain/context.ts"
+import type { Conversation } from "../../../domain/conversation.ts"
+import type { AgentDocument, LiveDocument, UsageDocument } from "../../../domain/document.ts"
+import type { Entry } from "../../../domain/entry.ts"
+import type { EventBody, MachineState } from "../../../domain/event.ts"
+import type { Failure } from "../../../domain/failure.ts"
+import type { ConversationId, DocumentId, EntryId, SubmissionId, TaskId } from "../../../domain/ids.ts"
+import type { Json } from "../../../domain/json.ts"
+import type { AssistantPart, StopReason, SystemMessage, ToolCallPart, UserPart } from "../../../domain/message.ts"
+import type { Submission, WhenBusy } from "../../../domain/submission.ts"
+import type { Task } from "../../../domain/task.ts"
+import type { Usage } from "../../../domain/usage.ts"
+import type { ModelError } from "../../../models/model.ts"
+import type { Commit, Unstamped } from "../../../storage/store.ts"
+import type { ToolControl, ToolResult } from "../../../tools/tool.ts"
+
+/** A task row without its `seq`. */
+export type TaskRow = Unstamped<Task>
+export type SubmissionRow = Unstamped<Submission>
+
+/** One call of the current batch. `pending` calls have no effect yet; `running` ones may have. */
+export interface CallSlot {
+  readonly task: TaskRow
+  readonly call: ToolCallPart
+  /** Final, decoded arguments: the committed intent. */
+  readonly args: Json
+  readonly replay: "safe" | "unsafe"
+  readonly status: "pending" | "running" | "done"
+  /** Tail of the output streamed so far. */
+  readonly output: string
+  readonly startedAt: number
+  readonly control: ToolControl | null
+}
+
+/** A response that the model finished, before its commit. */
+export interface Finished {
+  readonly content: ReadonlyArray<AssistantPart>
+  readonly stopReason: StopReason
+  readonly usage: Usage
+}
+
+/** The run in progress: its current generation and what hangs on it. */
+export interface Run {
+  readonly generation: TaskRow
+  /** The inputs that this run answers. */
+  readonly submissions: ReadonlyArray<SubmissionRow>
+  /** `provider/model` of the current request, "" before it is resolved. */
+  readonly model: string
+  /** Requests of this turn so far, counting the current one from 1. */
+  readonly attempt: number
+  /** Which job's messages count: raised whenever a new request or batch starts. */
+  readonly token: number
+  readonly partial: { readonly text: string; readonly thinking: string }
+  readonly finished: Finished | null
+  readonly calls: ReadonlyArray<CallSlot>
+  /** How many calls of the batch may run at once; 1 for a sequential batch. */
+  readonly parallel: number
+  readonly retry: { readonly attempt: number; readonly at: number; readonly reason: string } | null
+  /** `pi.live` holds something of this turn. */
+  readonly flushed: boolean
+  /** Something was staged since the last flush, and a flush is due. */
+  readonly flushDue: boolean
+  readonly cancelling: boolean
+}
+
+/** A run whose task crashed its process too often. It waits for `retry` or `cancel`. */
+export interface Parked {
+  readonly generation: TaskRow
+  readonly calls: ReadonlyArray<TaskRow>
+  readonly submissions: ReadonlyArray<SubmissionRow>
+  readonly reason: string
+}
+
+export interface Data {
+  readonly state: MachineState
+  readonly conversation: Unstamped<Conversation>
+  readonly agent: AgentDocument
+  readonly documents: { readonly [kind: string]: DocumentId }
+  readonly usage: UsageDocument
+  readonly context: ContextState
+  readonly entryCount: number
+  /** Queued submissions, oldest first. */
+  readonly queue: ReadonlyArray<SubmissionRow>
+  readonly run: Run | null
+  readonly parked: Parked | null
+  /** Callers waiting for a cancel to finish. */
+  readonly cancels: ReadonlyArray<Reply<{ readonly cancelled: boolean }>>
+}
+
+/** Where an answer goes: opaque to the machine. `A` only marks what is expected. */
+export interface Reply<in A> {
+  readonly succeed: (value: A) => void
+  readonly fail: (failure: Failure) => void
+}
+
+/** What happened to a call when it was prepared: its tool, its arguments and the policy were checked. */
+export type Verdict =
+  | {
+      readonly type: "run"
+      readonly args: Json
+      readonly replay: "safe" | "unsafe"
+      readonly execution: "parallel" | "sequential"
+    }
+  | { readonly type: "refuse"; readonly blocked: boolean; readonly reason: string }
+
+/** Why a job ended without a message of its own. */
+export type JobEnd =
+  | { readonly type: "stopped" }
+  | { readonly type: "crashed"; readonly reference: string; readonly message: string }
+
+/** What was stored of a conversation when its actor starts. */
+export interface Stored {
+  readonly tasks: ReadonlyArray<Task>
+  readonly submissions: ReadonlyArray<Submission>
+  readonly live: LiveDocument | null
+  /** Results of the open batch that are committed already, by call id. */
+  readonly results: ReadonlySet<string>
+  /** The assistant entry of the open batch. */
+  readonly batch: Entry | null
+}
+
+export type MachineEvent =
+  | { readonly type: "recover"; readonly stored: Stored; readonly replayOf: (tool: string) => "safe" | "unsafe" }
+  | {
+      readonly type: "submit"
+      readonly content: ReadonlyArray<UserPart>
+      readonly whenBusy: WhenBusy
+      readonly requestId: string | null
+      readonly reply: Reply<SubmissionRow>
+    }
+  | { readonly type: "cancel"; readonly reply: Reply<{ readonly cancelled: boolean }> }
+  | { readonly type: "configure"; readonly agent: AgentDocument; readonly reply: Reply<void> }
+  | { readonly type: "retry"; readonly reply: Reply<void> }
+  | { readonly type: "prepared"; readonly token: number; readonly model: string; readonly system: SystemMessage | null }
+  | { readonly type: "text"; readonly token: number; readonly delta: string }
+  | { readonly type: "thinking"; readonly token: number; readonly delta: string }
+  | {
+      readonly type: "callDelta"
+      readonly token: number
+      readonly callId: string
+      readonly name: string
+      readonly delta: string
+      readonly arguments: Json
+    }
+  | { readonly type: "responded"; readonly token: number; readonly finished: Finished }
+  | { readonly type: "modelFailed"; readonly token: number; readonly error: ModelError }
+  | { readonly type: "callsPrepared"; readonly token: number; readonly verdicts: ReadonlyArray<Verdict> }
+  | { readonly type: "toolOutput"; readonly task: TaskId; readonly chunk: string }
+  | { readonly type: "toolEnded"; readonly task: TaskId; readonly result: ToolResult }
+  | { readonly type: "jobEnded"; readonly job: Job; readonly end: JobEnd }
+  | { readonly type: "timer"; readonly timer: TimerName }
+  | { readonly type: "settled" }
+
+/** Work outside the machine, each a child actor: preparing a request, the model's stream, preparing calls, one tool call. */
+export type Job =
+  | { readonly type: "prepare"; readonly token: number }
+  | { readonly type: "model"; readonly token: number }
+  | { readonly type: "calls"; readonly token: number }
+  | { readonly type: "tool"; readonly task: TaskId }
+
+export type TimerName = "backoff" | "flush"
+
+export type Action =
+  | { readonly type: "publish"; readonly event: EventBody }
+  | { readonly type: "succeed"; readonly reply: Reply<never>; readonly value: unknown }
+  | { readonly type: "fail"; readonly reply: Reply<never>; readonly failure: Failure }
+  | { readonly type: "prepare"; readonly token: number }
+  | { readonly type: "request"; readonly token: number; readonly model: string; readonly generation: TaskId }
+  | { readonly type: "prepareCalls"; readonly token: number; readonly calls: ReadonlyArray<ToolCallPart> }
+  | { readonly type: "runTool"; readonly slot: CallSlot }
+  | { readonly type: "stopJobs" }
+  | { readonly type: "timer"; readonly timer: TimerName; readonly ms: number }
+  | { readonly type: "clearTimer"; readonly timer: TimerName }
+  | { readonly type: "settle"; readonly submission: SubmissionRow }
+  /** Sends the machine this event next. */
+  | { readonly type: "self"; readonly event: MachineEvent }
+
+/** Either the event waits for the next state, or: commit first, then adopt `data`, then perform `actions` in order. */
+export type Decision =
+  | { readonly type: "postpone" }
+  | {
+      readonly type: "go"
+      readonly data: Data
+      readonly commit: Commit | null
+      readonly actions: ReadonlyArray<Action>
+    }
+
+/** Fresh ids, drawn in increasing order. */
+export interface IdSource {
+  readonly entry: () => EntryId
+  readonly task: () => TaskId
+  readonly submission: () => SubmissionId
+  readonly document: () => DocumentId
+}
+
+/** What a decision may know beside its data. */
+export interface Env {
+  /** Milliseconds since the epoch. */
+  readonly now: number
+  readonly ids: IdSource
+  readonly node: string
+  /** Fencing token under which this node takes tasks. */
+  readonly fence: number
+  /** A number in [0, 1) for the jitter of a backoff. */
+  readonly random: number
+  readonly policy: Policy
+}
+
+export interface Policy {
+  /** Requests of one turn beyond the first that a transient failure may cost. Default 6. */
+  readonly maxRetries: number
+  /** First backoff, doubled per attempt up to `backoffMaxMs`. Defaults 1,000 and 60,000 ms. */
+  readonly backoffBaseMs: number
+  readonly backoffMaxMs: number
+  /** How often staged partials reach the database at most. Default 1,000 ms. */
+  readonly flushMs: number
+  /** Calls of one batch that run at once. Default 8. */
+  readonly parallelCalls: number
+  /** Turns of one run, after which it ends with an error. Default 200. */
+  readonly maxTurns: number
+}
+
+export const defaultPolicy: Policy = {
+  maxRetries: 6,
+  backoffBaseMs: 1_000,
+  backoffMaxMs: 60_000,
+  flushMs: 1_000,
+  parallelCalls: 8,
+  maxTurns: 200,
+}
+
+export type { ConversationId }

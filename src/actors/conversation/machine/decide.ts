@@ -1,0 +1,58 @@
+/**
+ * The conversation machine: `decide(data, event, env)`. The transition table is in `docs/conversation.md`; states and events that the
+ * table does not name together are postponed until the next state. Nothing here reads a clock, a socket or a store.
+ */
+import { cancel, configure, submit } from "./admit.ts"
+import type { Data, Decision, Env, MachineEvent } from "./data.ts"
+import { Draft } from "./draft.ts"
+import { recover, retryParked } from "./recover.ts"
+import { delta, modelFailed, prepared, wake } from "./request.ts"
+import { startNext } from "./run.ts"
+import { callsPrepared, flush, jobEnded, responded, toolEnded, toolOutput } from "./tools.ts"
+
+/** Whether a job's message belongs to the request or batch in progress. */
+const current = (data: Data, token: number): boolean => data.run !== null && data.run.token === token
+
+const nothing = (data: Data): Decision => ({ type: "go", data, commit: null, actions: [] })
+
+/** What to do about one event. Draws ids from `env.ids`; otherwise pure. */
+export const decide = (data: Data, event: MachineEvent, env: Env): Decision => {
+  const d = new Draft(data, env)
+  if (data.state === "recovering" && event.type !== "recover") return { type: "postpone" }
+  switch (event.type) {
+    case "recover":
+      return recover(d, event)
+    case "submit":
+      return submit(d, event)
+    case "configure":
+      return configure(d, event)
+    case "cancel":
+      return cancel(d, event)
+    case "retry":
+      return retryParked(d, event)
+    case "settled":
+      if (data.state !== "settling_run") return nothing(data)
+      if (!startNext(d)) d.to("idle")
+      return d.done()
+    case "prepared":
+      return current(data, event.token) && data.state === "preparing_request" ? prepared(d, event) : nothing(data)
+    case "text":
+    case "thinking":
+    case "callDelta":
+      return current(data, event.token) && data.state === "streaming_llm" ? delta(d, event) : nothing(data)
+    case "responded":
+      return current(data, event.token) && data.state === "streaming_llm" ? responded(d, event) : nothing(data)
+    case "modelFailed":
+      return current(data, event.token) ? modelFailed(d, event) : nothing(data)
+    case "callsPrepared":
+      return current(data, event.token) && data.state === "executing_tools" ? callsPrepared(d, event) : nothing(data)
+    case "toolOutput":
+      return toolOutput(d, event)
+    case "toolEnded":
+      return toolEnded(d, event)
+    case "jobEnded":
+      return jobEnded(d, event)
+    case "timer":
+      return event.timer === "backoff" ? wake(d) : flush(d)
+  }
+}

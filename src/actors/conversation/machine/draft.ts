@@ -1,0 +1,210 @@
+/**
+ * A decision in the making: the rows to commit, the actions to perform after it, and the data to adopt. One draft per event; it never
+ * leaves `decide`.
+ */
+import { appendEntry } from "../../../domain/context.ts"
+import type { DocumentHistory } from "../../../domain/document.ts"
+import { DocumentKind } from "../../../domain/document.ts"
+import type { Entry } from "../../../domain/entry.ts"
+import type { EventBody, MachineState } from "../../../domain/event.ts"
+import type { DocumentId, SubmissionId, TaskId } from "../../../domain/ids.ts"
+import type { Json } from "../../../domain/json.ts"
+import type { Message } from "../../../domain/message.ts"
+import type { TaskOutcome } from "../../../domain/task.ts"
+import type { DocumentWrite, Unstamped } from "../../../storage/store.ts"
+import type { Action, Data, Decision, Env, Reply, Run, SubmissionRow, TaskRow } from "./data.ts"
+
+/** Characters of a queued input shown in `pi.inbox`. */
+const previewLength = 80
+
+export class Draft {
+  data: Data
+  readonly env: Env
+  private readonly entries: Array<Unstamped<Entry>> = []
+  private readonly tasks = new Map<TaskId, TaskRow>()
+  private readonly submissions = new Map<SubmissionId, SubmissionRow>()
+  private readonly documents = new Map<string, DocumentWrite>()
+  private readonly actions: Array<Action> = []
+  private title: string | null = null
+
+  constructor(data: Data, env: Env) {
+    this.data = data
+    this.env = env
+  }
+
+  patch(change: Partial<Data>): void {
+    this.data = { ...this.data, ...change }
+  }
+
+  /** Changes the run; a defect when there is none. */
+  patchRun(change: Partial<Run>): Run {
+    const run = { ...this.run, ...change }
+    this.patch({ run })
+    return run
+  }
+
+  get run(): Run {
+    if (this.data.run === null) throw new Error(`no run in state ${this.data.state}`)
+    return this.data.run
+  }
+
+  /** Enters a state. */
+  to(state: MachineState): void {
+    this.patch({ state })
+  }
+
+  act(action: Action): void {
+    this.actions.push(action)
+  }
+
+  publish(event: EventBody): void {
+    this.actions.push({ type: "publish", event })
+  }
+
+  succeed<A>(reply: Reply<A>, value: A): void {
+    this.actions.push({ type: "succeed", reply, value })
+  }
+
+  /** Appends an entry to the transcript and the context. */
+  addEntry(kind: string, model: ReadonlyArray<Message>, task: TaskId | null, data: Json = null): Unstamped<Entry> {
+    const entry: Unstamped<Entry> = {
+      id: this.env.ids.entry(),
+      conversation: this.data.conversation.id,
+      kind,
+      model,
+      data,
+      head: null,
+      edits: [],
+      task,
+      createdAt: this.env.now,
+    }
+    this.entries.push(entry)
+    this.patch({ context: appendEntry(this.data.context, entry), entryCount: this.data.entryCount + 1 })
+    return entry
+  }
+
+  putTask(task: TaskRow): TaskRow {
+    this.tasks.set(task.id, task)
+    return task
+  }
+
+  /** A new task that runs from now on, or waits as `pending`. */
+  newTask(kind: string, input: Json, checkpoint: Json, owner: TaskId | null, running = true): TaskRow {
+    return this.putTask({
+      id: this.env.ids.task(),
+      conversation: this.data.conversation.id,
+      kind,
+      version: 1,
+      input,
+      status: running ? "running" : "pending",
+      checkpoint,
+      owner,
+      background: false,
+      abortRequested: false,
+      crashes: 0,
+      parked: null,
+      node: running ? this.env.node : null,
+      fence: this.env.fence,
+      leaseUntil: null,
+      wakeAt: null,
+      outcome: null,
+      createdAt: this.env.now,
+      startedAt: running ? this.env.now : null,
+      endedAt: null,
+    })
+  }
+
+  endTask(task: TaskRow, outcome: TaskOutcome): TaskRow {
+    return this.putTask({
+      ...task,
+      status: "terminal",
+      outcome,
+      node: null,
+      fence: this.env.fence,
+      wakeAt: null,
+      endedAt: this.env.now,
+    })
+  }
+
+  /** Stores a submission and tells its watchers. */
+  putSubmission(row: SubmissionRow): SubmissionRow {
+    this.submissions.set(row.id, row)
+    this.publish({
+      type: "submission_updated",
+      submission_id: row.id,
+      status: row.status,
+      reason: row.reason,
+      detail: row.detail,
+    })
+    return row
+  }
+
+  /** Ends submissions as unanswered and wakes whoever waits for them. */
+  unanswered(rows: ReadonlyArray<SubmissionRow>, reason: NonNullable<SubmissionRow["reason"]>, detail: string): void {
+    for (const row of rows) {
+      this.act({ type: "settle", submission: this.putSubmission({ ...row, status: "unanswered", reason, detail }) })
+    }
+  }
+
+  /** Sets the queue and mirrors it in `pi.inbox`. */
+  setQueue(queue: ReadonlyArray<SubmissionRow>): void {
+    if (queue.length === 0 && this.data.queue.length === 0) return
+    this.patch({ queue })
+    this.putDocument(DocumentKind.inbox, {
+      queued: queue.map((row) => ({
+        submission: row.id,
+        whenBusy: row.whenBusy,
+        preview: JSON.stringify(row.content).slice(0, previewLength),
+      })),
+      notes: [],
+    })
+  }
+
+  putDocument(kind: string, value: Json, history: DocumentHistory = "latest"): void {
+    const known: DocumentId | undefined = this.data.documents[kind]
+    const id = known ?? this.env.ids.document()
+    if (known === undefined) this.patch({ documents: { ...this.data.documents, [kind]: id } })
+    this.documents.set(kind, {
+      id,
+      kind,
+      scope: "conversation",
+      conversation: this.data.conversation.id,
+      task: null,
+      key: "",
+      version: 1,
+      history,
+      value,
+    })
+  }
+
+  setTitle(title: string): void {
+    this.title = title
+    this.patch({ conversation: { ...this.data.conversation, title } })
+  }
+
+  /** The decision. A commit that writes anything also touches the conversation's `updatedAt`. */
+  done(): Decision {
+    const writes =
+      this.entries.length > 0 || this.tasks.size > 0 || this.submissions.size > 0 || this.documents.size > 0
+    return {
+      type: "go",
+      data: this.data,
+      commit: writes
+        ? {
+            entries: this.entries,
+            tasks: [...this.tasks.values()],
+            submissions: [...this.submissions.values()],
+            documents: [...this.documents.values()],
+            conversationUpdates: [
+              {
+                id: this.data.conversation.id,
+                updatedAt: this.env.now,
+                ...(this.title === null ? {} : { title: this.title }),
+              },
+            ],
+          }
+        : null,
+      actions: this.actions,
+    }
+  }
+}

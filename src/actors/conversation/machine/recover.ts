@@ -1,0 +1,176 @@
+/**
+ * Recovery: what the machine does with the open work that it finds when it starts. Rules (durable.md, *Tasks*):
+ * 1. A task that ran when its process died counts one crash; at `restartLimit` its run is parked.
+ * 2. A sleeping task keeps its wake time; a task that stopped cleanly counts nothing.
+ * 3. A running call runs again only where it was declared replay-safe, when it started and now; any other becomes an error
+ *    result that carries the output that was flushed. Pending calls never started: they start in their turn.
+ * 4. A partial answer that was flushed stays as an aborted assistant entry; the request is made again.
+ */
+import type { LiveDocument } from "../../../domain/document.ts"
+import type { Json, JsonObject } from "../../../domain/json.ts"
+import { text, toolCallsOf } from "../../../domain/message.ts"
+import type { Task } from "../../../domain/task.ts"
+import { restartLimit, TaskKind } from "../../../domain/task.ts"
+import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow } from "./data.ts"
+import type { Draft } from "./draft.ts"
+import type { Checkpoint } from "./run.ts"
+import { abortRun, addAssistant, clearLive, freshRun, startTurn } from "./run.ts"
+import type { CallInput } from "./tools.ts"
+import { advance, endCall, withOutput } from "./tools.ts"
+
+type Recover = Extract<MachineEvent, { readonly type: "recover" }>
+
+const interruptedText =
+  "The call was interrupted: the process died while it ran, and it may or may not have taken effect. It was not run again."
+
+/** Takes up the open work of the conversation. */
+export const recover = (d: Draft, event: Recover): Decision => {
+  const { stored } = event
+  d.to("idle")
+  const queued = stored.submissions.filter((row) => row.status === "queued")
+  d.patch({ queue: queued })
+  const generation = stored.tasks.findLast((task) => task.kind === TaskKind.generation)
+  const placed = stored.submissions.filter((row) => row.status === "placed")
+  if (generation === undefined) {
+    d.unanswered(placed, "faulted", "the task that answers it is gone")
+    return d.done()
+  }
+  const ids = new Set((generation.input as { readonly submissions: ReadonlyArray<number> }).submissions)
+  resume(
+    d,
+    event,
+    generation,
+    placed.filter((row) => ids.has(row.id)),
+  )
+  return d.done()
+}
+
+/** The task taken by this node, with its crash counted. */
+const take = (d: Draft, task: TaskRow): TaskRow => ({
+  ...task,
+  node: d.env.node,
+  fence: d.env.fence,
+  crashes: task.crashes + (task.status === "running" && task.node !== null ? 1 : 0),
+})
+
+const resume = (d: Draft, event: Recover, task: Task, submissions: ReadonlyArray<SubmissionRow>): void => {
+  const checkpoint = task.checkpoint as unknown as Checkpoint
+  const calls = event.stored.tasks.filter((call) => call.kind === TaskKind.tool && call.owner === task.id)
+  if (task.parked !== null) {
+    d.patch({ parked: { generation: task, calls, submissions, reason: task.parked } })
+    return
+  }
+  const generation = take(d, task)
+  if (checkpoint.phase === "request" && generation.crashes >= restartLimit) {
+    park(d, generation, calls, submissions)
+    return
+  }
+  const run = freshRun(generation, submissions, 1)
+  d.patch({ run: { ...run, flushed: event.stored.live !== null, cancelling: task.abortRequested } })
+  if (checkpoint.phase === "tools") return resumeCalls(d, event, generation, calls, checkpoint)
+  keepPartial(d, event.stored.live, generation)
+  clearLive(d)
+  if (task.abortRequested) return abortRun(d)
+  d.patchRun({ attempt: checkpoint.attempt })
+  if (task.status === "sleeping") {
+    const at = task.wakeAt ?? d.env.now
+    d.patchRun({ generation: task, retry: { attempt: checkpoint.attempt, at, reason: "resumed after a restart" } })
+    d.to("sleeping_backoff")
+    d.act({ type: "timer", timer: "backoff", ms: Math.max(0, at - d.env.now) })
+    return
+  }
+  d.patchRun({ generation: d.putTask({ ...generation, status: "running" }) })
+  d.to("preparing_request")
+  d.act({ type: "prepare", token: 1 })
+}
+
+const park = (
+  d: Draft,
+  generation: TaskRow,
+  calls: ReadonlyArray<TaskRow>,
+  submissions: ReadonlyArray<SubmissionRow>,
+): void => {
+  const reason = `restart_limit: the process died ${generation.crashes} times while it ran`
+  const parked = d.putTask({ ...generation, status: "pending", node: null, parked: reason })
+  d.patch({ parked: { generation: parked, calls, submissions, reason } })
+  d.publish({
+    type: "notice",
+    level: "error",
+    message: `task ${generation.id} is parked (${reason}); retry or cancel it`,
+  })
+}
+
+/** Rule 4. */
+const keepPartial = (d: Draft, live: LiveDocument | null, generation: TaskRow): void => {
+  if (live?.generation == null || live.generation.task !== generation.id || live.generation.text === "") return
+  d.patchRun({ model: live.generation.model })
+  addAssistant(d, [text(live.generation.text)], "aborted", null)
+}
+
+/** Rule 3. */
+const resumeCalls = (
+  d: Draft,
+  event: Recover,
+  generation: TaskRow,
+  calls: ReadonlyArray<TaskRow>,
+  checkpoint: Extract<Checkpoint, { readonly phase: "tools" }>,
+): void => {
+  const { live } = event.stored
+  const again: Array<CallSlot> = []
+  const lost: Array<CallSlot> = []
+  for (const task of calls) {
+    const input = task.input as unknown as CallInput
+    const slot: CallSlot = {
+      task: take(d, task),
+      call: { type: "toolCall", id: input.callId, name: input.name, arguments: asObject(input.arguments) },
+      args: input.arguments,
+      replay: input.replay,
+      status: "pending",
+      output: live?.tools[String(task.id)]?.output ?? "",
+      startedAt: task.startedAt ?? d.env.now,
+      control: null,
+    }
+    const ran = task.status === "running"
+    const safe = input.replay === "safe" && event.replayOf(input.name) === "safe" && slot.task.crashes < restartLimit
+    if (d.run.cancelling || (ran && !safe)) lost.push({ ...slot, status: "running" })
+    else again.push({ ...slot, output: "" })
+  }
+  const waiting = d.putTask({ ...generation, status: "waiting" })
+  d.patchRun({ generation: waiting, calls: [...lost, ...again], parallel: checkpoint.parallel, model: modelOf(event) })
+  d.to("executing_tools")
+  for (const slot of lost) endCall(d, slot, { output: [text(withOutput(interruptedText, slot.output))], isError: true })
+  missingResults(d, event, calls)
+  clearLive(d)
+  advance(d)
+}
+
+/** Calls of the batch with neither a task nor a result: the commit that wrote them is whole, so there are none; kept honest by rule 8. */
+const missingResults = (d: Draft, event: Recover, calls: ReadonlyArray<TaskRow>): void => {
+  const message = event.stored.batch?.model[0]
+  if (message?.role !== "assistant") return
+  const known = new Set(calls.map((call) => (call.input as unknown as CallInput).callId))
+  const missing = toolCallsOf(message).filter((call) => !known.has(call.id) && !event.stored.results.has(call.id))
+  if (missing.length > 0) {
+    d.publish({ type: "notice", level: "warning", message: `${missing.length} calls have no result and no task` })
+  }
+}
+
+const modelOf = (event: Recover): string => {
+  const message = event.stored.batch?.model[0]
+  return message?.role === "assistant" ? message.model : ""
+}
+
+const asObject = (value: Json): JsonObject =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+
+/** A person asked to run a parked run again: its crash count starts over. */
+export const retryParked = (d: Draft, event: Extract<MachineEvent, { readonly type: "retry" }>): Decision => {
+  const { parked } = d.data
+  d.succeed(event.reply, undefined)
+  if (parked === null) return d.done()
+  d.patch({ parked: null })
+  const turn = (parked.generation.input as { readonly turn: number }).turn
+  d.endTask(parked.generation, { status: "aborted", reason: "retried" })
+  startTurn(d, parked.submissions, turn)
+  return d.done()
+}

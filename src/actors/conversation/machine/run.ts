@@ -1,0 +1,221 @@
+/**
+ * Runs and turns: placing inputs, starting a turn, ending a run with an answer, a failure or a cancel.
+ */
+import type { LiveDocument } from "../../../domain/document.ts"
+import { DocumentKind } from "../../../domain/document.ts"
+import { EntryKind } from "../../../domain/entry.ts"
+import type { EntryId } from "../../../domain/ids.ts"
+import type { Json } from "../../../domain/json.ts"
+import type { AssistantMessage, AssistantPart, StopReason, UserPart } from "../../../domain/message.ts"
+import { text, textOf } from "../../../domain/message.ts"
+import type { TaskOutcome } from "../../../domain/task.ts"
+import { TaskKind } from "../../../domain/task.ts"
+import type { Usage } from "../../../domain/usage.ts"
+import { addUsage, noUsage } from "../../../domain/usage.ts"
+import type { Run, SubmissionRow, TaskRow } from "./data.ts"
+import type { Draft } from "./draft.ts"
+
+/** Characters of a title taken from the first input. */
+const titleLength = 80
+
+/** Where a generation is: about to ask the model, or waiting for its calls. */
+export type Checkpoint =
+  | { readonly phase: "request"; readonly attempt: number }
+  | { readonly phase: "tools"; readonly assistant: EntryId; readonly parallel: number }
+
+export const requestCheckpoint = (attempt: number): Json => ({ phase: "request", attempt })
+export const toolsCheckpoint = (assistant: EntryId, parallel: number): Json => ({ phase: "tools", assistant, parallel })
+
+/** The parts of a stored input. */
+export const contentOf = (row: SubmissionRow): ReadonlyArray<UserPart> =>
+  (row.content as { readonly content: ReadonlyArray<UserPart> }).content
+
+/** A run at the start of a turn. */
+export const freshRun = (generation: TaskRow, submissions: ReadonlyArray<SubmissionRow>, token: number): Run => ({
+  generation,
+  submissions,
+  model: "",
+  attempt: 1,
+  token,
+  partial: { text: "", thinking: "" },
+  finished: null,
+  calls: [],
+  parallel: 1,
+  retry: null,
+  flushed: false,
+  flushDue: false,
+  cancelling: false,
+})
+
+/** Places an input as a user entry. */
+const place = (d: Draft, row: SubmissionRow): SubmissionRow => {
+  const content = contentOf(row)
+  const entry = d.addEntry(EntryKind.user, [{ role: "user", content }], null)
+  if (d.data.conversation.title === null) {
+    const first = textOf(content).trim().split("\n", 1)[0] ?? ""
+    if (first !== "") d.setTitle(first.slice(0, titleLength))
+  }
+  const placed = d.putSubmission({ ...row, status: "placed", entry: entry.id })
+  d.publish({ type: "message_completed", entry_id: entry.id, role: "user", content, stop_reason: null })
+  return placed
+}
+
+/** Starts a run for inputs; the machine must have none. */
+export const startRun = (d: Draft, rows: ReadonlyArray<SubmissionRow>): void => {
+  const placed = rows.map((row) => place(d, row))
+  startTurn(d, placed, 1)
+}
+
+/** The next turn for `submissions`: a generation that runs, and a request to prepare. */
+export const startTurn = (d: Draft, submissions: ReadonlyArray<SubmissionRow>, turn: number): void => {
+  const input = { submissions: submissions.map((row) => row.id), turn }
+  const generation = d.newTask(TaskKind.generation, input, requestCheckpoint(1), null)
+  const token = (d.data.run?.token ?? 0) + 1
+  d.patch({ run: freshRun(generation, submissions, token) })
+  d.to("preparing_request")
+  d.publish({ type: "turn_started", submission_ids: submissions.map((row) => row.id), model: d.data.agent.model ?? "" })
+  d.act({ type: "prepare", token })
+}
+
+/** Which turn of its run a generation is, from 1. */
+export const turnOf = (generation: TaskRow): number => (generation.input as { readonly turn: number }).turn
+
+/** The oldest queued input starts the next run, if there is one. */
+export const startNext = (d: Draft): boolean => {
+  const [next, ...rest] = d.data.queue
+  if (next === undefined) return false
+  d.setQueue(rest)
+  startRun(d, [next])
+  return true
+}
+
+/** After the calls of a turn: steers join, then the next turn. */
+export const nextTurn = (d: Draft): void => {
+  const run = d.run
+  const steers = d.data.queue.filter((row) => row.whenBusy === "steer")
+  d.endTask(run.generation, { status: "completed", result: null })
+  if (steers.length > 0) d.setQueue(d.data.queue.filter((row) => row.whenBusy !== "steer"))
+  const joined = steers.map((row) => place(d, row))
+  const turn = turnOf(run.generation) + 1
+  if (turn > d.env.policy.maxTurns) {
+    d.patchRun({ submissions: [...run.submissions, ...joined], partial: { text: "", thinking: "" }, finished: null })
+    failRun(d, "turn_limit", `the run took more than ${d.env.policy.maxTurns} turns`, null)
+    return
+  }
+  startTurn(d, [...run.submissions, ...joined], turn)
+}
+
+/** Adds the tokens of one response to `pi.usage`. */
+export const countUsage = (d: Draft, usage: Usage): void => {
+  const model = d.run.model
+  const total = addUsage(d.data.usage.models[model] ?? noUsage, usage)
+  const document = { models: { ...d.data.usage.models, [model]: total } }
+  d.patch({ usage: document })
+  d.putDocument(DocumentKind.usage, document)
+  d.publish({ type: "usage_updated", usage, total: sumUsage(document.models) })
+}
+
+export const sumUsage = (models: { readonly [model: string]: Usage }): Usage =>
+  Object.values(models).reduce(addUsage, noUsage)
+
+/** Appends what the model said. */
+export const addAssistant = (
+  d: Draft,
+  content: ReadonlyArray<AssistantPart>,
+  stopReason: StopReason,
+  usage: Usage | null,
+  error: string | null = null,
+): EntryId => {
+  const run = d.run
+  const message: AssistantMessage = {
+    role: "assistant",
+    content,
+    model: run.model,
+    stopReason,
+    ...(usage === null ? {} : { usage }),
+    ...(error === null ? {} : { error }),
+  }
+  const entry = d.addEntry(EntryKind.assistant, [message], run.generation.id)
+  d.publish({ type: "message_completed", entry_id: entry.id, role: "assistant", content, stop_reason: stopReason })
+  return entry.id
+}
+
+/** The value of `pi.live` for a run in progress. */
+export const liveOf = (run: Run): LiveDocument => ({
+  generation:
+    run.partial.text === "" && run.partial.thinking === ""
+      ? null
+      : { task: run.generation.id, model: run.model, text: run.partial.text, thinking: run.partial.thinking },
+  tools: Object.fromEntries(
+    run.calls
+      .filter((slot) => slot.status === "running" && slot.output !== "")
+      .map((slot) => [String(slot.task.id), { callId: slot.call.id, output: slot.output }]),
+  ),
+  retry: run.retry,
+})
+
+export const emptyLive: LiveDocument = { generation: null, tools: {}, retry: null }
+
+/** Writes `pi.live` in this commit. */
+export const flushLive = (d: Draft): void => {
+  d.putDocument(DocumentKind.live, liveOf(d.run))
+  d.patchRun({ flushed: true, flushDue: false })
+}
+
+/** Empties `pi.live` where this turn wrote to it; a flush that was due is void. */
+export const clearLive = (d: Draft): void => {
+  if (d.run.flushed) d.putDocument(DocumentKind.live, emptyLive)
+  if (d.run.flushDue) d.act({ type: "clearTimer", timer: "flush" })
+  d.patchRun({ flushed: false, flushDue: false, retry: null })
+}
+
+/** Ends the run with an answer: entry `answer` for every input of the run. */
+export const answerRun = (d: Draft, answer: EntryId, stopReason: StopReason, answerText: string): void => {
+  const run = d.run
+  d.endTask(run.generation, { status: "completed", result: answer })
+  for (const row of run.submissions) {
+    d.act({ type: "settle", submission: d.putSubmission({ ...row, status: "done", answer }) })
+  }
+  d.publish({ type: "turn_completed", stop_reason: stopReason, entry_id: answer, text: answerText })
+  d.patch({ run: null })
+  d.to("settling_run")
+  d.act({ type: "self", event: { type: "settled" } })
+}
+
+/** What was streamed or finished of a response that never became one. */
+const unfinished = (run: Run): ReadonlyArray<AssistantPart> =>
+  run.finished !== null ? run.finished.content : run.partial.text === "" ? [] : [text(run.partial.text)]
+
+const endRun = (
+  d: Draft,
+  outcome: TaskOutcome,
+  reason: "aborted" | "model_error" | "faulted",
+  detail: string,
+): void => {
+  const run = d.run
+  clearLive(d)
+  d.endTask(run.generation, outcome)
+  d.unanswered(run.submissions, reason, detail)
+}
+
+/** Ends the run with a failure. What is queued stays queued until the next input. */
+export const failRun = (d: Draft, code: string, message: string, reference: string | null): void => {
+  addAssistant(d, unfinished(d.run), "error", d.run.finished?.usage ?? null, message)
+  endRun(d, { status: "failed", error: { code, message } }, reference === null ? "model_error" : "faulted", message)
+  d.publish({ type: "turn_error", code, message, reference })
+  d.patch({ run: null })
+  d.to("idle")
+}
+
+/** Ends a cancelled run, once everything that it started has ended. */
+export const abortRun = (d: Draft): void => {
+  const partial = unfinished(d.run)
+  if (partial.length > 0) addAssistant(d, partial, "aborted", d.run.finished?.usage ?? null)
+  if (d.run.finished !== null) countUsage(d, d.run.finished.usage)
+  endRun(d, { status: "aborted", reason: "cancelled" }, "aborted", "cancelled")
+  d.publish({ type: "turn_cancelled" })
+  d.patch({ run: null })
+  d.to("idle")
+  for (const reply of d.data.cancels) d.succeed(reply, { cancelled: true })
+  d.patch({ cancels: [] })
+}

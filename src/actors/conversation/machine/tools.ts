@@ -1,0 +1,257 @@
+/**
+ * The calls of one turn: intents committed before they run, results as they come, the next turn when all are there.
+ */
+import { EntryKind } from "../../../domain/entry.ts"
+import type { Json } from "../../../domain/json.ts"
+import type { ToolResultMessage } from "../../../domain/message.ts"
+import { text, textOf, toolCallsOf } from "../../../domain/message.ts"
+import { TaskKind } from "../../../domain/task.ts"
+import type { ToolResult } from "../../../tools/tool.ts"
+import type { CallSlot, Decision, Finished, MachineEvent, Run, Verdict } from "./data.ts"
+import type { Draft } from "./draft.ts"
+import {
+  abortRun,
+  addAssistant,
+  answerRun,
+  clearLive,
+  countUsage,
+  failRun,
+  flushLive,
+  nextTurn,
+  toolsCheckpoint,
+} from "./run.ts"
+
+type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
+
+/** UTF-16 units of streamed output kept per call for late watchers and for an interrupted result. */
+export const outputTail = 16_384
+
+const skippedBySteer = "The call was skipped: the person sent new instructions before it started."
+
+/** The durable input of a `pi.tool` task: the intent. */
+export interface CallInput {
+  readonly callId: string
+  readonly name: string
+  readonly arguments: Json
+  readonly replay: "safe" | "unsafe"
+}
+
+/** The response came back whole: an answer, or calls to prepare. */
+export const responded = (d: Draft, event: EventOf<"responded">): Decision => {
+  d.patchRun({ finished: event.finished })
+  if (d.run.cancelling) {
+    abortRun(d)
+    return d.done()
+  }
+  const calls = callsOf(event.finished)
+  if (calls.length === 0) {
+    const { content, stopReason, usage } = event.finished
+    const entry = addAssistant(d, content, stopReason, usage)
+    countUsage(d, usage)
+    clearLive(d)
+    answerRun(d, entry, stopReason, textOf(content))
+    return d.done()
+  }
+  d.to("executing_tools")
+  d.act({ type: "prepareCalls", token: d.run.token, calls })
+  return d.done()
+}
+
+const callsOf = (finished: Finished) =>
+  toolCallsOf({ role: "assistant", content: finished.content, model: "", stopReason: finished.stopReason })
+
+/** Commits the response with the intent of every call, then starts them. */
+export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decision => {
+  const run = d.run
+  if (run.cancelling) {
+    abortRun(d)
+    return d.done()
+  }
+  const { finished } = run
+  if (finished === null) return d.done()
+  const calls = callsOf(finished)
+  const verdicts = calls.map(
+    (_, at): Verdict => event.verdicts[at] ?? { type: "refuse", blocked: false, reason: "the call was not prepared" },
+  )
+  const sequential = verdicts.some((verdict) => verdict.type === "run" && verdict.execution === "sequential")
+  const parallel = sequential ? 1 : d.env.policy.parallelCalls
+  const assistant = addAssistant(d, finished.content, "tool_calls", finished.usage)
+  countUsage(d, finished.usage)
+  clearLive(d)
+  const slots: Array<CallSlot> = []
+  calls.forEach((call, at) => {
+    const verdict = verdicts[at]
+    if (verdict?.type !== "run") return
+    const starts = slots.length < parallel
+    const input: CallInput = { callId: call.id, name: call.name, arguments: verdict.args, replay: verdict.replay }
+    const task = d.newTask(TaskKind.tool, { ...input }, null, run.generation.id, starts)
+    const base = { task, call, args: verdict.args, replay: verdict.replay, output: "", control: null }
+    slots.push({ ...base, status: starts ? "running" : "pending", startedAt: d.env.now })
+  })
+  const generation = d.putTask({
+    ...run.generation,
+    status: slots.length === 0 ? "running" : "waiting",
+    checkpoint: toolsCheckpoint(assistant, parallel),
+    crashes: 0,
+  })
+  d.patchRun({ generation, calls: slots, parallel, finished: null, partial: { text: "", thinking: "" } })
+  calls.forEach((call, at) => {
+    const verdict = verdicts[at]
+    if (verdict?.type !== "refuse") return
+    addResult(d, call.id, call.name, { output: [text(verdict.reason)], isError: true })
+    if (verdict.blocked) d.publish({ type: "tool_blocked", call_id: call.id, name: call.name, reason: verdict.reason })
+  })
+  for (const slot of slots) if (slot.status === "running") start(d, slot)
+  if (slots.length === 0) nextTurn(d)
+  return d.done()
+}
+
+const start = (d: Draft, slot: CallSlot): void => {
+  const { call, task } = slot
+  d.publish({ type: "tool_started", task_id: task.id, call_id: call.id, name: call.name, arguments: call.arguments })
+  d.act({ type: "runTool", slot })
+}
+
+/** The result entry of a call. */
+const addResult = (d: Draft, callId: string, toolName: string, result: ToolResult, slot?: CallSlot) => {
+  const message: ToolResultMessage = {
+    role: "tool",
+    callId,
+    toolName,
+    content: result.output,
+    isError: result.isError ?? false,
+    ...(result.details === undefined ? {} : { details: result.details }),
+  }
+  const entry = d.addEntry(EntryKind.toolResult, [message], slot?.task.id ?? d.run.generation.id)
+  if (slot === undefined) return
+  d.publish({
+    type: "tool_completed",
+    task_id: slot.task.id,
+    call_id: callId,
+    name: toolName,
+    is_error: message.isError,
+    output: result.output,
+    structured_output: result.structuredOutput ?? null,
+    details: result.details ?? null,
+    entry_id: entry.id,
+    duration_ms: Math.max(0, d.env.now - slot.startedAt),
+  })
+}
+
+const setSlot = (d: Draft, slot: CallSlot): void => {
+  d.patchRun({ calls: d.run.calls.map((other) => (other.task.id === slot.task.id ? slot : other)) })
+}
+
+/** Ends a call that has not started, with an error result that says why. */
+export const refuseCall = (d: Draft, slot: CallSlot, reason: string): void => {
+  addResult(d, slot.call.id, slot.call.name, { output: [text(reason)], isError: true }, slot)
+  const task = d.endTask(slot.task, { status: "aborted", reason })
+  setSlot(d, { ...slot, task, status: "done" })
+}
+
+/** Ends a running call with its result. */
+export const endCall = (d: Draft, slot: CallSlot, result: ToolResult): void => {
+  addResult(d, slot.call.id, slot.call.name, result, slot)
+  const task = d.endTask(
+    slot.task,
+    result.isError === true
+      ? { status: "failed", error: textOf(result.output).slice(0, 500) }
+      : { status: "completed", result: null },
+  )
+  setSlot(d, { ...slot, task, status: "done", control: result.control ?? null })
+}
+
+/** A call ended: commit its result, start what waited for the slot, go on when the batch is complete. */
+export const toolEnded = (d: Draft, event: EventOf<"toolEnded">): Decision => {
+  const slot = d.data.run?.calls.find((other) => other.task.id === event.task)
+  if (slot === undefined || slot.status !== "running") return d.done()
+  endCall(d, slot, event.result)
+  advance(d)
+  return d.done()
+}
+
+/** Starts pending calls while slots are free; ends the batch when nothing is left. */
+export const advance = (d: Draft): void => {
+  const steered = d.run.parallel === 1 && d.data.queue.some((row) => row.whenBusy === "steer")
+  if (steered) {
+    for (const slot of d.run.calls) if (slot.status === "pending") refuseCall(d, slot, skippedBySteer)
+  }
+  let running = d.run.calls.filter((slot) => slot.status === "running").length
+  for (const slot of d.run.calls) {
+    if (slot.status !== "pending" || running >= d.run.parallel) continue
+    const task = d.putTask({
+      ...slot.task,
+      status: "running",
+      node: d.env.node,
+      fence: d.env.fence,
+      startedAt: slot.task.startedAt ?? d.env.now,
+    })
+    const started: CallSlot = { ...slot, task, status: "running", startedAt: d.env.now }
+    setSlot(d, started)
+    start(d, started)
+    running++
+  }
+  if (running === 0) endBatch(d)
+}
+
+const endBatch = (d: Draft): void => {
+  const run = d.run
+  if (run.cancelling) return abortRun(d)
+  clearLive(d)
+  const ends = run.calls.length > 0 && run.calls.every((slot) => slot.control?.terminate === true)
+  if (!ends) return nextTurn(d)
+  const { assistant } = run.generation.checkpoint as { readonly assistant: import("../../../domain/ids.ts").EntryId }
+  answerRun(d, assistant, "tool_calls", "")
+}
+
+/** Streamed output of a call: kept as a tail, published, flushed with the next flush. */
+export const toolOutput = (d: Draft, event: EventOf<"toolOutput">): Decision => {
+  const slot = d.data.run?.calls.find((other) => other.task.id === event.task)
+  if (slot === undefined || slot.status !== "running") return d.done()
+  setSlot(d, { ...slot, output: (slot.output + event.chunk).slice(-outputTail) })
+  d.publish({ type: "tool_output", call_id: slot.call.id, delta: event.chunk })
+  stage(d)
+  return d.done()
+}
+
+/** Something was staged: it reaches the database within `flushMs`. */
+export const stage = (d: Draft): void => {
+  if (d.run.flushDue) return
+  d.patchRun({ flushDue: true })
+  d.act({ type: "timer", timer: "flush", ms: d.env.policy.flushMs })
+}
+
+/** The flush timer fired. */
+export const flush = (d: Draft): Decision => {
+  if (d.data.run?.flushDue === true) flushLive(d)
+  return d.done()
+}
+
+/** A job ended without a message: stopped, or crashed. */
+export const jobEnded = (d: Draft, event: EventOf<"jobEnded">): Decision => {
+  const { job, end } = event
+  const run: Run | null = d.data.run
+  if (run === null) return d.done()
+  if (job.type === "tool") {
+    const slot = run.calls.find((other) => other.task.id === job.task)
+    if (slot === undefined || slot.status !== "running") return d.done()
+    endCall(d, slot, { output: [text(withOutput(lostCall(end, run.cancelling), slot.output))], isError: true })
+    advance(d)
+    return d.done()
+  }
+  if (job.token !== run.token) return d.done()
+  if (run.cancelling) abortRun(d)
+  else if (end.type === "crashed") {
+    failRun(d, "internal", `${end.message} (reference ${end.reference}; see the log)`, end.reference)
+  } else failRun(d, "internal", "the request was stopped", "stopped")
+  return d.done()
+}
+
+const lostCall = (end: EventOf<"jobEnded">["end"], cancelling: boolean): string => {
+  if (end.type === "crashed") return `The tool broke: ${end.message} (reference ${end.reference}).`
+  return cancelling ? "The call was cancelled." : "The call was interrupted."
+}
+
+/** An error text with the output that there was. */
+export const withOutput = (reason: string, output: string): string =>
+  output === "" ? reason : `${reason} Output so far:\n${output}`

@@ -1,0 +1,19 @@
+/**
+ * What a conversation's actor accepts: the machine's events, and questions that change nothing.
+ */
+import type { SessionState } from "../../domain/event.ts"
+import type { SubmissionId } from "../../domain/ids.ts"
+import type { Settled } from "../contract.ts"
+import type { EventHub } from "./hub.ts"
+import type { MachineEvent, Reply } from "./machine/data.ts"
+
+export type ConversationMessage =
+  | MachineEvent
+  | { readonly type: "state"; readonly reply: Reply<SessionState> }
+  /** The hub lives as long as this incarnation. */
+  | { readonly type: "watch"; readonly reply: Reply<EventHub> }
+  | { readonly type: "await"; readonly submission: SubmissionId; readonly reply: Reply<Settled> }
+  /** The conversation is about to be deleted: leave memory. */
+  | { readonly type: "leave"; readonly reply: Reply<void> }
+  /** Sent by the actor to itself: time to look whether it may leave memory. */
+  | { readonly type: "hibernate" }

@@ -1,0 +1,25 @@
+/**
+ * What a node's conversations run with where `pi.agent` says nothing.
+ */
+import { Context } from "effect"
+import type { Effort, ExecutionMode } from "../../domain/document.ts"
+import type { Policy } from "./machine/data.ts"
+
+export interface ConversationSettingsService {
+  /** Name of this node in task rows. */
+  readonly node: string
+  readonly policy: Policy
+  readonly defaultMode: ExecutionMode
+  readonly defaultEffort: Effort | undefined
+  /** Absolute working directory of conversations that name none. */
+  readonly defaultCwd: string
+  readonly confined: boolean
+  readonly platform: string
+  /** An idle conversation without watchers leaves memory after this time. Default 30,000 ms. */
+  readonly idleMs: number
+}
+
+export class ConversationSettings extends Context.Tag("super-pi/ConversationSettings")<
+  ConversationSettings,
+  ConversationSettingsService
+>() {}

@@ -1,0 +1,36 @@
+/**
+ * The committed state of a conversation as watchers and callers see it. Pure.
+ */
+import type { SessionState } from "../../domain/event.ts"
+import type { Data } from "./machine/data.ts"
+import { sumUsage } from "./machine/run.ts"
+import type { ConversationSettingsService } from "./settings.ts"
+
+/** `seq_no` is the newest event's number. */
+export const viewOf = (data: Data, settings: ConversationSettingsService, seqNo: number): SessionState => {
+  const { agent, run } = data
+  return {
+    conversation_id: data.conversation.id,
+    state: data.state,
+    model: run?.model !== undefined && run.model !== "" ? run.model : (agent.model ?? ""),
+    mode: agent.mode ?? settings.defaultMode,
+    cwd: agent.cwd ?? settings.defaultCwd,
+    title: data.conversation.title,
+    turn_id: run?.generation.id ?? data.parked?.generation.id ?? null,
+    partial: run !== null && (run.partial.text !== "" || run.partial.thinking !== "") ? run.partial : null,
+    tools: (run?.calls ?? [])
+      .filter((slot) => slot.status === "running")
+      .map((slot) => ({
+        task_id: slot.task.id,
+        call_id: slot.call.id,
+        name: slot.call.name,
+        arguments: slot.call.arguments,
+        output: slot.output,
+      })),
+    queued: data.queue.map((row) => row.id),
+    retry: run?.retry ?? null,
+    usage: sumUsage(data.usage.models),
+    entries: data.entryCount,
+    seq_no: seqNo,
+  }
+}

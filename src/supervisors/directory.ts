@@ -1,0 +1,28 @@
+/**
+ * The check of a working directory that a caller names.
+ */
+import { stat } from "node:fs/promises"
+import { isAbsolute } from "node:path"
+import { Effect } from "effect"
+import { InvalidRequest } from "../domain/failure.ts"
+
+/** Fails unless `value` is the absolute path of a directory; `path` names the field. */
+export const checkDirectory = (path: string, value: string): Effect.Effect<void, InvalidRequest> => {
+  const expected = "the absolute path of a directory"
+  if (!isAbsolute(value)) {
+    return Effect.fail(new InvalidRequest({ path, expected, actual: JSON.stringify(value) }))
+  }
+  return Effect.tryPromise({
+    try: () => stat(value),
+    catch: (cause) => new InvalidRequest({ path, expected, actual: `${JSON.stringify(value)} (${codeOf(cause)})` }),
+  }).pipe(
+    Effect.filterOrFail(
+      (found) => found.isDirectory(),
+      () => new InvalidRequest({ path, expected, actual: `${JSON.stringify(value)} (not a directory)` }),
+    ),
+    Effect.asVoid,
+  )
+}
+
+const codeOf = (cause: unknown): string =>
+  typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : String(cause)

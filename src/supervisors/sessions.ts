@@ -1,0 +1,271 @@
+/**
+ * The sessions service of the node that owns the database: the contract's messages, brought to conversation actors.
+ */
+import { Clock, Effect, Schedule, Schema, Stream } from "effect"
+import type { Settled } from "../actors/contract.ts"
+import { noConversation, orStorageFailure, storageFailure } from "../actors/conversation/failures.ts"
+import type { EventHub } from "../actors/conversation/hub.ts"
+import type { SubmissionRow } from "../actors/conversation/machine/data.ts"
+import type { ConversationMessage } from "../actors/conversation/messages.ts"
+import { receiptOf } from "../actors/conversation/settle.ts"
+import { type ActorSystemService, ask, type ReplyTo } from "../actors/kernel/index.ts"
+import type { SessionsService, Target } from "../actors/sessions.ts"
+import type { AgentDocument } from "../domain/document.ts"
+import { DocumentKind } from "../domain/document.ts"
+import type { Event, SessionState } from "../domain/event.ts"
+import type { Failure } from "../domain/failure.ts"
+import { Busy, InvalidRequest, Refused } from "../domain/failure.ts"
+import type { ConversationId } from "../domain/ids.ts"
+import { ConversationId as ConversationIdSchema } from "../domain/ids.ts"
+import type { Json } from "../domain/json.ts"
+import { uuidv7 } from "../domain/uuid.ts"
+import type { ModelsService } from "../models/model.ts"
+import type { StoreService } from "../storage/store.ts"
+import type { Conversations } from "./conversations.ts"
+import { checkDirectory } from "./directory.ts"
+
+/** How long a call waits for a conversation that is slow to answer, in ms. */
+const askTimeoutMs = 30_000
+
+/** A call that met an actor which was just leaving memory, or restarting, goes to its successor. */
+const successor = Schedule.exponential("10 millis", 2).pipe(Schedule.intersect(Schedule.recurs(8)))
+
+/** Kind of the global documents that remember which conversation an open request made. */
+const openRequestKind = "pi.open-request"
+
+const OpenRequest = Schema.Struct({ conversation: ConversationIdSchema })
+
+export interface SessionsParts {
+  readonly store: StoreService
+  readonly models: ModelsService
+  readonly system: ActorSystemService
+  readonly conversations: Conversations
+}
+
+export const makeSessions = (parts: SessionsParts): SessionsService => {
+  const { conversations, models, store, system } = parts
+
+  /** Fails with `NotFound` for a conversation that is not there or not the caller's. */
+  const allowed = ({ conversationId, principal }: Target): Effect.Effect<void, Failure> =>
+    Effect.flatMap(orStorageFailure(store.conversation(conversationId)), (row) =>
+      row === null || row.principal !== (principal ?? "local")
+        ? Effect.fail<Failure>(noConversation(conversationId))
+        : Effect.void,
+    )
+
+  const request = <A>(
+    target: Target,
+    message: (reply: ReplyTo<A, Failure>) => ConversationMessage,
+    timeoutMs = askTimeoutMs,
+  ): Effect.Effect<A, Failure> =>
+    Effect.zipRight(
+      allowed(target),
+      Effect.flatMap(conversations.get(target.conversationId), (ref) =>
+        ask<ConversationMessage, A, Failure>(ref, message, { timeoutMs }),
+      ).pipe(
+        Effect.retry({ schedule: successor, while: (error) => error._tag === "ActorDown" }),
+        Effect.catchTags({ ActorDown: () => notAnswering(target), AskTimeout: () => notAnswering(target) }),
+      ),
+    )
+
+  const state = (target: Target) => request<SessionState>(target, (reply) => ({ type: "state", reply }))
+
+  const checkAgent = (agent: AgentDocument): Effect.Effect<void, Failure> =>
+    Effect.gen(function* () {
+      if (agent.cwd !== undefined) yield* checkDirectory("agent.cwd", agent.cwd)
+      if (agent.model === undefined) return
+      yield* models.resolve(agent.model).pipe(
+        Effect.catchTag("ProviderNotConfigured", (error) =>
+          Effect.fail(new Refused({ rule: "provider_not_configured", detail: error.message })),
+        ),
+        Effect.catchTag("ModelNotFound", (error) =>
+          Effect.fail(
+            new InvalidRequest({
+              path: "agent.model",
+              expected: `the name of a model that some provider serves (${error.known.slice(0, 5).join(", ")})`,
+              actual: JSON.stringify(error.model),
+            }),
+          ),
+        ),
+      )
+    })
+
+  const configure: SessionsService["configure"] = ({ agent, ...target }) =>
+    Effect.zipRight(
+      checkAgent(agent),
+      Effect.zipRight(
+        request<void>(target, (reply) => ({ type: "configure", agent, reply })),
+        state(target),
+      ),
+    )
+
+  const known = (requestId: string): Effect.Effect<ConversationId | null, Failure> =>
+    Effect.map(orStorageFailure(store.globalDocument(openRequestKind, requestId)), (record) => {
+      if (record === null) return null
+      const decoded = Schema.decodeUnknownOption(OpenRequest)(record.value)
+      return decoded._tag === "Some" ? decoded.value.conversation : null
+    })
+
+  const create = (payload: Parameters<SessionsService["open"]>[0]): Effect.Effect<ConversationId, Failure> =>
+    Effect.gen(function* () {
+      yield* checkAgent(payload.agent)
+      const principal = payload.principal ?? "local"
+      const requestKey = payload.requestId === null ? null : `${principal}:${payload.requestId}`
+      if (requestKey !== null) {
+        const before = yield* known(requestKey)
+        if (before !== null) return before
+      }
+      const now = yield* Clock.currentTimeMillis
+      const write = Effect.gen(function* () {
+        const [id] = yield* store.mint("conversation", 1)
+        const documents = yield* store.mint("document", 3)
+        const [agentId, providerId, requestDocument] = documents
+        if (id === undefined || agentId === undefined || providerId === undefined || requestDocument === undefined) {
+          return yield* Effect.dieMessage("the store minted fewer ids than asked for")
+        }
+        const base = { scope: "conversation" as const, conversation: id, task: null, key: "", version: 1 }
+        const agent = { ...payload.agent } as Json
+        const sessionId = uuidv7(now)
+        yield* store.commit({
+          conversations: [
+            { id, parent: null, owner: null, principal, title: payload.title, createdAt: now, updatedAt: now },
+          ],
+          documents: [
+            { ...base, id: agentId, kind: DocumentKind.agent, history: "rewindable", value: agent },
+            { ...base, id: providerId, kind: DocumentKind.provider, history: "latest", value: { sessionId } },
+            ...(requestKey === null
+              ? []
+              : [
+                  {
+                    ...base,
+                    id: requestDocument,
+                    kind: openRequestKind,
+                    scope: "global" as const,
+                    conversation: null,
+                    key: requestKey,
+                    history: "latest" as const,
+                    value: { conversation: id },
+                  },
+                ]),
+          ],
+        })
+        return id
+      })
+      return yield* write.pipe(
+        Effect.catchAll((error) =>
+          Effect.gen(function* () {
+            // Two opens with one request id raced: the other one's conversation is the answer.
+            const winner = error._tag === "Conflict" && requestKey !== null ? yield* known(requestKey) : null
+            return winner ?? (yield* Effect.flatMap(storageFailure(error), (failure) => Effect.fail<Failure>(failure)))
+          }),
+        ),
+      )
+    })
+
+  const awaitSubmission: SessionsService["awaitSubmission"] = ({ submissionId, ...target }) =>
+    request<Settled>(target, (reply) => ({ type: "await", submission: submissionId, reply }), Number.POSITIVE_INFINITY)
+
+  const watch: SessionsService["watch"] = ({ after, ...target }) => {
+    /** One life of the actor after the other: each ends its stream, the next one starts with a snapshot. */
+    const from = (since: number | null): Stream.Stream<Event, Failure> =>
+      Stream.unwrap(
+        Effect.map(
+          request<EventHub>(target, (reply) => ({ type: "watch", reply })),
+          (hub) => hub.subscribe(since, () => Date.now()),
+        ),
+      ).pipe(Stream.concat(Stream.suspend(() => from(null))))
+    return from(after)
+  }
+
+  const remove: SessionsService["remove"] = (target) =>
+    Effect.gen(function* () {
+      yield* allowed(target)
+      const current = yield* state(target)
+      if (current.state !== "idle" || current.turn_id !== null || current.queued.length > 0) {
+        return yield* new Busy({
+          what: "conversation",
+          detail: "cancel its work before removing it",
+          retryAfterMs: null,
+        })
+      }
+      yield* request<void>(target, (reply) => ({ type: "leave", reply }))
+      yield* store
+        .commit({ removeConversations: [target.conversationId] })
+        .pipe(
+          Effect.catchAll((error) =>
+            error._tag === "Conflict"
+              ? Effect.fail<Failure>(new Refused({ rule: "forks", detail: error.message }))
+              : Effect.flatMap(storageFailure(error), (failure) => Effect.fail<Failure>(failure)),
+          ),
+        )
+      return { removed: true }
+    })
+
+  return {
+    open: (payload) => {
+      const { agent, conversationId, principal } = payload
+      if (conversationId === null) {
+        return Effect.flatMap(create(payload), (id) =>
+          state({ conversationId: id, ...(principal === undefined ? {} : { principal }) }),
+        )
+      }
+      const target = { conversationId, ...(principal === undefined ? {} : { principal }) }
+      return Object.keys(agent).length === 0 ? state(target) : configure({ ...target, agent })
+    },
+    submit: ({ content, requestId, whenBusy, ...target }) =>
+      content.length === 0
+        ? Effect.fail(new InvalidRequest({ path: "content", expected: "at least one part", actual: "none" }))
+        : Effect.map(
+            request<SubmissionRow>(target, (reply) => ({
+              type: "submit",
+              content,
+              whenBusy: whenBusy ?? "followUp",
+              requestId,
+              reply,
+            })),
+            receiptOf,
+          ),
+    awaitSubmission,
+    watch,
+    cancel: (target) =>
+      request<{ readonly cancelled: boolean }>(
+        target,
+        (reply) => ({ type: "cancel", reply }),
+        Number.POSITIVE_INFINITY,
+      ),
+    state,
+    configure,
+    list: ({ limit, principal }) =>
+      Effect.map(
+        orStorageFailure(store.conversations({ principal: principal ?? "local", limit: limit ?? 100 })),
+        (rows) =>
+          rows.map(({ busy, conversation, entries }) => ({
+            conversation_id: conversation.id,
+            title: conversation.title,
+            created_at: conversation.createdAt,
+            updated_at: conversation.updatedAt,
+            entries,
+            busy,
+            forked_from: conversation.parent?.conversation ?? null,
+          })),
+      ),
+    transcript: (target) =>
+      Effect.zipRight(allowed(target), orStorageFailure(store.visibleEntries(target.conversationId))),
+    remove,
+    retry: (target) =>
+      Effect.zipRight(
+        request<void>(target, (reply) => ({ type: "retry", reply })),
+        state(target),
+      ),
+    tree: system.tree(),
+  }
+}
+
+const notAnswering = (target: Target): Effect.Effect<never, Failure> =>
+  Effect.fail(
+    new Busy({
+      what: "conversation",
+      detail: `conversation ${target.conversationId} does not answer right now`,
+      retryAfterMs: 1_000,
+    }),
+  )
