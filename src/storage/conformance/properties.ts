@@ -1,0 +1,219 @@
+/**
+ * Any sequence of commits leaves an engine equal to the model in `memory/`, whatever is refused on the way; and commits that arrive
+ * together leave the same as one after the other.
+ */
+
+import { Effect, Either } from "effect"
+import type * as FastCheck from "fast-check"
+import type { Seq } from "../../domain/ids.ts"
+import type { Json } from "../../domain/json.ts"
+import type { TestKit } from "../conformance.ts"
+import { applyCommit, noRecords, type Records } from "../memory/state.ts"
+import { memoryReads } from "../memory/store.ts"
+import type { Commit, StoreReads } from "../store.ts"
+import { conversation, document, entry, submission, task } from "./records.ts"
+import type { Session, Sessions } from "./session.ts"
+
+/** Ids from small ranges, so that reuse, forks and conflicts happen often. */
+interface Step {
+  readonly kind:
+    | "create"
+    | "fork"
+    | "own"
+    | "rename"
+    | "append"
+    | "edit"
+    | "task"
+    | "submit"
+    | "document"
+    | "global"
+    | "remove"
+  readonly a: number
+  readonly b: number
+  readonly c: number
+  readonly json: Json
+}
+
+/** Small positive integers stand for ids; commits through the port never make ids of their own. */
+const as = <Id>(value: number): Id => value as unknown as Id
+
+const statuses = ["pending", "running", "waiting", "sleeping", "completing", "terminal"] as const
+const states = ["queued", "placed", "done", "unanswered"] as const
+
+/** The step as a part of a commit. Entries count on, so that a conversation's own are in the order in which they are written. */
+const toCommit = (step: Step, nextEntry: () => number): Commit => {
+  const { a, b, c, json } = step
+  switch (step.kind) {
+    case "create":
+      return { conversations: [conversation(as(a), { updatedAt: c, principal: b % 2 === 0 ? "ann" : "bob" })] }
+    case "fork":
+      return {
+        conversations: [conversation(as(a + b), { parent: { conversation: as(a), entry: as(c) }, updatedAt: c })],
+      }
+    case "own":
+      return { conversations: [conversation(as(a), { owner: as(b) })] }
+    case "rename":
+      return { conversationUpdates: [{ id: as(a), updatedAt: c, ...(b % 3 === 0 ? {} : { title: `t${b}` }) }] }
+    case "append":
+      return { entries: [entry(as(nextEntry()), as(a), { data: json })] }
+    case "edit":
+      return {
+        entries: [
+          entry(as(b % 5 === 0 ? c : nextEntry()), as(a), { head: as(c), edits: [{ type: "omit", entry: as(c) }] }),
+        ],
+      }
+    case "task":
+      return {
+        tasks: [task(as(b), as(a), { status: statuses[c % 6] ?? "pending", fence: (c % 4) + 1, checkpoint: json })],
+      }
+    case "submit":
+      return {
+        submissions: [
+          submission(as(b), as(a), {
+            status: states[c % 4] ?? "queued",
+            requestId: c % 3 === 0 ? null : `r${c % 5}`,
+            content: json,
+          }),
+        ],
+      }
+    case "document":
+      return {
+        documents: [
+          document(as(b), as(a), {
+            key: `${b % 4}`,
+            value: json,
+            history: c % 2 === 0 ? "latest" : "rewindable",
+            ...(c % 5 === 0 ? { retire: true } : {}),
+          }),
+        ],
+      }
+    case "global":
+      return {
+        documents: [
+          document(as(100 + b), null, { key: `${b % 3}`, value: json, ...(c % 4 === 0 ? { retire: true } : {}) }),
+        ],
+      }
+    case "remove":
+      return { removeConversations: b % 2 === 0 ? [as(a)] : [as(a), as(b)] }
+  }
+}
+
+const merge = (parts: ReadonlyArray<Commit>): Commit => ({
+  conversations: parts.flatMap((part) => part.conversations ?? []),
+  conversationUpdates: parts.flatMap((part) => part.conversationUpdates ?? []),
+  entries: parts.flatMap((part) => part.entries ?? []),
+  tasks: parts.flatMap((part) => part.tasks ?? []),
+  submissions: parts.flatMap((part) => part.submissions ?? []),
+  documents: parts.flatMap((part) => part.documents ?? []),
+  removeConversations: parts.flatMap((part) => part.removeConversations ?? []),
+})
+
+const commitsOf = (fc: typeof FastCheck): FastCheck.Arbitrary<ReadonlyArray<Commit>> => {
+  const json = fc
+    .jsonValue({ maxDepth: 2 })
+    .map((value): Json => JSON.parse(JSON.stringify(value).replaceAll("__proto__", "proto")))
+  const kind = fc.constantFrom<Step["kind"]>(
+    "create",
+    "fork",
+    "own",
+    "rename",
+    "append",
+    "append",
+    "append",
+    "edit",
+    "task",
+    "task",
+    "submit",
+    "document",
+    "global",
+    "remove",
+  )
+  const small = fc.integer({ min: 1, max: 6 })
+  const step = fc.record({ kind, a: small, b: small, c: fc.integer({ min: 1, max: 30 }), json })
+  return fc.array(fc.array(step, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 25 }).map((commits) => {
+    let entryId = 0
+    return commits.map((steps) => merge(steps.map((one) => toCommit(one, () => ++entryId))))
+  })
+}
+
+/** Everything that the port can say about the ids in use. */
+const everything = (reads: StoreReads) =>
+  Effect.gen(function* () {
+    const seen: Array<unknown> = [
+      yield* reads.conversations({ principal: null, limit: 100 }),
+      yield* reads.conversations({ principal: "ann", limit: 2 }),
+      yield* reads.conversations({ principal: null, limit: 3, before: as(2) }),
+      yield* reads.openTasks(),
+    ]
+    for (let id = 1; id <= 12; id++) {
+      seen.push(
+        yield* reads.conversation(as(id)),
+        yield* reads.entries(as(id)),
+        yield* reads.entries(as(id), { from: as(3), to: as(20), last: 4 }),
+        yield* reads.visibleEntries(as(id)),
+        yield* reads.visibleEntries(as(id), as(12)),
+        yield* reads.contextEntries(as(id)),
+        yield* reads.openTasks(as(id)),
+        yield* reads.task(as(id)),
+        yield* reads.openSubmissions(as(id)),
+        yield* reads.submission(as(id)),
+        yield* reads.submissionByRequest(as(id), "r1"),
+        yield* reads.documents(as(id)),
+        yield* reads.globalDocument("pi.live", `${id}`),
+      )
+    }
+    return seen
+  })
+
+/** What the model says to a list of commits: its records, and the refusals by tag. The engine's numbers are given to it. */
+const model = (commits: ReadonlyArray<Commit>, numbers: ReadonlyArray<Seq | null>) => {
+  let records: Records = noRecords
+  const refusals = commits.map((commit, index) => {
+    const result = applyCommit(records, commit, numbers[index] ?? as<Seq>(1))
+    if (Either.isRight(result)) records = result.right
+    return Either.isLeft(result) ? result.left._tag : null
+  })
+  return { records, refusals }
+}
+
+const outcome = <E extends { readonly _tag: string }>(effect: Effect.Effect<Seq, E>) =>
+  Effect.map(Effect.either(effect), (result) =>
+    Either.isRight(result) ? { seq: result.right, refusal: null } : { seq: null, refusal: result.left._tag },
+  )
+
+export const properties = ({ describe, it, expect, fc }: TestKit, sessions: Sessions): void => {
+  const agrees = (runs: number, write: (session: Session, commits: ReadonlyArray<Commit>) => Effect.Effect<Written>) =>
+    fc.assert(
+      fc.asyncProperty(commitsOf(fc), (commits) =>
+        sessions((session) =>
+          Effect.gen(function* () {
+            const written = yield* write(session, commits)
+            const expected = model(
+              commits,
+              written.map((one) => one.seq),
+            )
+            expect(written.map((one) => one.refusal)).toEqual(expected.refusals)
+            const numbers = written.flatMap((one) => (one.seq === null ? [] : [one.seq]))
+            expect(numbers).toEqual([...new Set(numbers)].sort((x, y) => x - y))
+            const wanted = yield* everything(memoryReads(() => expected.records))
+            expect(yield* everything(session.store())).toEqual(wanted)
+            yield* session.reopen
+            expect(yield* everything(session.store())).toEqual(wanted)
+          }),
+        ),
+      ),
+      { numRuns: runs },
+    )
+
+  describe("any sequence of commits", () => {
+    it("leaves what the model leaves, and refuses what it refuses", () =>
+      agrees(60, (session, commits) => Effect.forEach(commits, (commit) => outcome(session.commit(commit)))))
+
+    it("leaves the same when the commits arrive together", () =>
+      agrees(60, (session, commits) =>
+        Effect.forEach(commits, (commit) => outcome(session.store().commit(commit)), { concurrency: "unbounded" }),
+      ))
+  })
+}
+
+type Written = ReadonlyArray<{ readonly seq: Seq | null; readonly refusal: string | null }>
