@@ -14,7 +14,7 @@ import { restartLimit, TaskKind } from "../../../domain/task.ts"
 import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import type { Checkpoint } from "./run.ts"
-import { abortRun, addAssistant, clearLive, freshRun, startTurn } from "./run.ts"
+import { abortRun, addAssistant, checkpointOf, clearLive, freshRun, startTurn } from "./run.ts"
 import type { CallInput } from "./tools.ts"
 import { advance, endCall, withOutput } from "./tools.ts"
 
@@ -54,7 +54,7 @@ const take = (d: Draft, task: TaskRow): TaskRow => ({
 })
 
 const resume = (d: Draft, event: Recover, task: Task, submissions: ReadonlyArray<SubmissionRow>): void => {
-  const checkpoint = task.checkpoint as unknown as Checkpoint
+  const checkpoint = checkpointOf(task)
   const calls = event.stored.tasks.filter((call) => call.kind === TaskKind.tool && call.owner === task.id)
   if (task.parked !== null) {
     d.patch({ parked: { generation: task, calls, submissions, reason: task.parked } })
@@ -67,10 +67,16 @@ const resume = (d: Draft, event: Recover, task: Task, submissions: ReadonlyArray
   }
   const run = freshRun(generation, submissions, 1)
   d.patch({ run: { ...run, flushed: event.stored.live !== null, cancelling: task.abortRequested } })
-  if (checkpoint.phase === "tools") return resumeCalls(d, event, generation, calls, checkpoint)
+  if (checkpoint.phase === "tools") {
+    resumeCalls(d, event, generation, calls, checkpoint)
+    return
+  }
   keepPartial(d, event.stored.live, generation)
   clearLive(d)
-  if (task.abortRequested) return abortRun(d)
+  if (task.abortRequested) {
+    abortRun(d)
+    return
+  }
   d.patchRun({ attempt: checkpoint.attempt })
   if (task.status === "sleeping") {
     const at = task.wakeAt ?? d.env.now

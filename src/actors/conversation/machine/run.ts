@@ -26,6 +26,9 @@ export type Checkpoint =
 export const requestCheckpoint = (attempt: number): Json => ({ phase: "request", attempt })
 export const toolsCheckpoint = (assistant: EntryId, parallel: number): Json => ({ phase: "tools", assistant, parallel })
 
+/** The checkpoint of a generation that this engine wrote. */
+export const checkpointOf = (generation: TaskRow): Checkpoint => generation.checkpoint as unknown as Checkpoint
+
 /** The parts of a stored input. */
 export const contentOf = (row: SubmissionRow): ReadonlyArray<UserPart> =>
   (row.content as { readonly content: ReadonlyArray<UserPart> }).content

@@ -13,6 +13,7 @@ import {
   abortRun,
   addAssistant,
   answerRun,
+  checkpointOf,
   clearLive,
   countUsage,
   failRun,
@@ -196,12 +197,15 @@ export const advance = (d: Draft): void => {
 
 const endBatch = (d: Draft): void => {
   const run = d.run
-  if (run.cancelling) return abortRun(d)
+  if (run.cancelling) {
+    abortRun(d)
+    return
+  }
   clearLive(d)
+  const checkpoint = checkpointOf(run.generation)
   const ends = run.calls.length > 0 && run.calls.every((slot) => slot.control?.terminate === true)
-  if (!ends) return nextTurn(d)
-  const { assistant } = run.generation.checkpoint as { readonly assistant: import("../../../domain/ids.ts").EntryId }
-  answerRun(d, assistant, "tool_calls", "")
+  if (ends && checkpoint.phase === "tools") answerRun(d, checkpoint.assistant, "tool_calls", "")
+  else nextTurn(d)
 }
 
 /** Streamed output of a call: kept as a tail, published, flushed with the next flush. */

@@ -1,0 +1,94 @@
+/**
+ * The assembled node: which engine, models, tools and tree stand behind a database, and who answers for it. Owning starts the node in this
+ * process and serves it to others on a unix socket beside the database; a process that finds an owner attaches to it, and takes over when
+ * that one goes (docs/attach.md).
+ */
+import { randomUUID } from "node:crypto"
+import { hostname, platform, release } from "node:os"
+import { Effect, Layer, Scope } from "effect"
+import { defaultPolicy } from "./actors/conversation/machine/data.ts"
+import { ConversationSettings } from "./actors/conversation/settings.ts"
+import { ActorSystem } from "./actors/kernel/index.ts"
+import { Sessions, type SessionsService } from "./actors/sessions.ts"
+import { version } from "./cli/package.ts"
+import type { AttachSessions, NodeOptions, OpenSessions } from "./cli/ports.ts"
+import { modelSettings } from "./cli/settings.ts"
+import type { Failure } from "./domain/failure.ts"
+import { Models } from "./models/model.ts"
+import { makeModels } from "./models/service.ts"
+import type { Peer } from "./protocols/attach/handshake.ts"
+import { attachedSessions } from "./protocols/attach/derive.ts"
+import { takeover } from "./protocols/attach/takeover.ts"
+import type { OpenError } from "./storage/errors.ts"
+import { mayBeAlive, readOwner } from "./storage/sqlite/owner-file.ts"
+import { claim, type Lease } from "./storage/sqlite/ownership.ts"
+import { canonicalPathOf } from "./storage/sqlite/paths.ts"
+import { SqliteStore } from "./storage/sqlite/store.ts"
+import { nodeLayer } from "./supervisors/node.ts"
+import { BuiltinTools } from "./tools/builtin-tools.ts"
+
+/** How long an idle conversation stays in memory, in ms. */
+const idleMs = 30_000
+
+const peer = (): Peer => ({ program: "super-pi", version: version(), pid: process.pid, instance: randomUUID() })
+
+/** Everything that one node is made of, over the database at `path`. */
+const servicesOf = (path: string, options: NodeOptions) => {
+  const models = modelSettings(options.settings)
+  const settings = Layer.succeed(ConversationSettings, {
+    node: `${hostname()}-${process.pid}`,
+    policy: defaultPolicy,
+    defaultMode: "auto",
+    defaultEffort: models.effort,
+    defaultCwd: options.cwd,
+    confined: true,
+    platform: `${platform()} ${release()}`,
+    idleMs,
+  })
+  return Layer.mergeAll(
+    SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" }),
+    Layer.sync(Models, () => makeModels({ env: options.env, settings: models })),
+    BuiltinTools.standalone,
+    settings,
+    ActorSystem.layer(),
+  )
+}
+
+/** Builds the node in the current scope: it recovers what the database holds, and stops cleanly with the scope. */
+const own = (lease: Lease, options: NodeOptions): Effect.Effect<SessionsService, Failure | OpenError, Scope.Scope> =>
+  Effect.gen(function* () {
+    const scope = yield* Effect.scope
+    const context = yield* Layer.buildWithScope(Layer.provide(nodeLayer, servicesOf(lease.path, options)), scope)
+    return yield* Effect.provide(Sessions, context)
+  })
+
+const serve = (sessions: SessionsService, lease: Lease, self: Peer) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./protocols/attach/serve.ts")),
+    ({ serveAttach }) => serveAttach({ path: lease.socket, sessions, self }),
+  )
+
+const attach = (socket: string, self: Peer) =>
+  Effect.flatMap(
+    Effect.promise(() => import("./protocols/attach/attach.ts")),
+    (module) => module.attach({ socket, self }),
+  )
+
+/** Owns the database, or attaches to its owner; see {@link OpenSessions}. */
+export const openSessions: OpenSessions = (options) => {
+  const self = peer()
+  return takeover({
+    claim: claim(options.db, { program: options.program }),
+    own: (lease) => own(lease, options),
+    serve: (sessions, lease) => serve(sessions, lease, self),
+    attach: (holder) => attach(holder.socket, self),
+  })
+}
+
+/** Attaches to the running owner, or gives null when nobody owns the database; see {@link AttachSessions}. */
+export const attachSessions: AttachSessions = ({ db }) =>
+  Effect.gen(function* () {
+    const owner = readOwner(canonicalPathOf(db))
+    if (owner === null || !mayBeAlive(owner)) return null
+    return attachedSessions(yield* attach(owner.socket, peer()))
+  })
