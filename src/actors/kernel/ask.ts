@@ -1,7 +1,7 @@
 /**
  * One ask: the message's envelope, the reply port and the deadline in one object.
  *
- * An ask is open from its making until the first of: reply, deadline, end of the actor, interruption of the asker. While open it is
+ * An ask is open from its making until the first of: reply, deadline, end of the actor. While open it is
  * in the list of its actor (so that the actor's end fails it) and in its system's deadlines. After that every reply gives false.
  */
 import { Cause, Effect, type Tracer } from "effect"

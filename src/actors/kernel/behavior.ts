@@ -71,6 +71,9 @@ export interface Behavior<S, M, R = never> extends BehaviorSpec<S, M, R> {
 export interface BehaviorHooks {
   /** A supervisor decides about a child that is DOWN, or forgets one that is DEAD; other parents go by the child spec alone. */
   readonly childEnded?: (parent: Cell, child: Cell, reason: StopReason) => void
+  /** Why a supervisor takes no child from `spawn` now, or null; `defaults` are the child specs of those that it takes. */
+  readonly refuse?: (parent: Cell) => SpawnError["problem"] | null
+  readonly childDefaults?: Partial<ChildSpec>
   /** The incarnation is over: release what the state holds, give back mail that it has kept. */
   readonly ended?: (cell: Cell) => void
 }

@@ -5,7 +5,7 @@
  * Why they are used: the public `getFiberRefs` copies the whole map at each call, the public child set is an Effect, and asking
  * `Exit.isExit` of every handler result costs more than handling a message.
  */
-import { type Cause, type Effect, type Fiber, FiberRef, FiberRefs, GlobalValue, Option, type Tracer } from "effect"
+import { type Cause, Effect, type Fiber, FiberRef, FiberRefs, GlobalValue, Option, type Tracer } from "effect"
 
 interface FiberInternals {
   readonly _fiberRefs: FiberRefs.FiberRefs
@@ -49,6 +49,15 @@ interface Instruction {
 // An Exit is an Effect whose instruction tag is its own; other Effects have other tags.
 export const instruction = (effect: Effect.Effect<unknown, unknown, unknown>): Instruction =>
   effect as unknown as Instruction
+
+/** `flatMap`, at once where the first step is done already. */
+export const chain = <A, B, E1, E2, R1, R2>(
+  first: Effect.Effect<A, E1, R1>,
+  second: (a: A) => Effect.Effect<B, E2, R2>,
+): Effect.Effect<B, E1 | E2, R1 | R2> => {
+  const done = instruction(first)
+  return done._op === "Success" ? second(done.value as A) : Effect.flatMap(first, second)
+}
 
 /** The same values, compared ref by ref: lets actors spawned from one fiber share one set. */
 export const sameFiberRefs = (a: FiberRefs.FiberRefs, b: FiberRefs.FiberRefs): boolean => {

@@ -25,7 +25,7 @@ export class AskTimeout extends Data.TaggedError("AskTimeout")<{ readonly path: 
  */
 export class SpawnError extends Data.TaggedError("SpawnError")<{
   readonly path: string
-  readonly problem: "name_taken" | "parent_down" | "stopped" | "init_failed" | "too_many_children"
+  readonly problem: "name_taken" | "parent_down" | "stopped" | "init_failed" | "too_many_children" | "fixed_children"
   readonly cause: Cause.Cause<unknown> | null
 }> {
   override get message() {
@@ -43,6 +43,7 @@ const problems = {
   stopped: "it was stopped before it was up",
   init_failed: "init failed",
   too_many_children: "its supervisor has as many children as it may have",
+  fixed_children: "its supervisor has a fixed list of children",
 }
 
 /** A unique name is held by another live actor. */

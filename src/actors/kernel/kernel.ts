@@ -25,7 +25,7 @@ import { SpawnError, withoutStack } from "./errors.ts"
 import { halt, launch } from "./lifecycle.ts"
 import type { ActorRef } from "./ref.ts"
 import { NameRegistry } from "./registry.ts"
-import { childSpec } from "./restart.ts"
+import { type ChildSpec, childSpec } from "./restart.ts"
 import { RunQueue } from "./run-queue.ts"
 import { DEAD, STARTING, STOPPING } from "./status.ts"
 import { describeCause, type StopReason } from "./stop-reason.ts"
@@ -45,7 +45,7 @@ export class Kernel implements ActorSystemService {
   deadLetters = 0
   actors = 0
   private ids = 0
-  private readonly runQueue: RunQueue
+  readonly scheduler: RunQueue
   private readonly runtimeFlags: RuntimeFlags.RuntimeFlags
   /** Derived fiber-local values, by what they were derived from; the latest pair beside it. */
   private readonly envs = new WeakMap<FiberRefs.FiberRefs, FiberRefs.FiberRefs>()
@@ -54,7 +54,7 @@ export class Kernel implements ActorSystemService {
 
   constructor(name: string, refs: FiberRefs.FiberRefs, timers: (kernel: Kernel) => Timers) {
     this.name = name
-    this.runQueue = new RunQueue(this)
+    this.scheduler = new RunQueue(this)
     this.runtimeFlags = RuntimeFlags.disable(Runtime.defaultRuntime.runtimeFlags, RuntimeFlags.RuntimeMetrics)
     this.env = this.derive(refs)
     this.lastRefs = refs
@@ -82,23 +82,23 @@ export class Kernel implements ActorSystemService {
   // ---- the run queue, for cells and workers -----------------------------------------------------------------------------------
 
   sliceOver(): boolean {
-    return this.runQueue.sliceOver()
+    return this.scheduler.sliceOver()
   }
 
   post(task: Cell | (() => void)): void {
-    this.runQueue.post(task)
+    this.scheduler.post(task)
   }
 
   take(worker: Worker): Cell | null {
-    return this.runQueue.take(worker)
+    return this.scheduler.take(worker)
   }
 
   mayPark(): boolean {
-    return this.runQueue.mayPark()
+    return this.scheduler.mayPark()
   }
 
   parked(worker: Worker): void {
-    this.runQueue.parked(worker)
+    this.scheduler.parked(worker)
   }
 
   // ---- fibers and fiber-local values ------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ export class Kernel implements ActorSystemService {
     )
     const set = <A>(left: FiberRefs.FiberRefs, fiberRef: FiberRef.FiberRef<A>, value: A) =>
       FiberRefs.updateAs(left, { fiberId: FiberId.none as FiberId.Single, fiberRef, value })
-    const withScheduler = set(own, FiberRef.currentScheduler, this.runQueue)
+    const withScheduler = set(own, FiberRef.currentScheduler, this.scheduler)
     const quiet = set(withScheduler, FiberRef.unhandledErrorLogLevel, Option.none())
     return set(
       quiet,
@@ -162,7 +162,11 @@ export class Kernel implements ActorSystemService {
     options: SpawnOptions | undefined,
   ): Effect.Effect<ActorRef<M>, SpawnError, R> {
     return Effect.withFiberRuntime<ActorRef<M>, SpawnError, R>((fiber) => {
-      const cell = this.newCell(behavior, parent, options, this.envOf(fiber as AnyFiber))
+      const { hooks } = parent.behavior
+      const refused = hooks?.refuse?.(parent) ?? null
+      if (refused !== null) return Effect.fail(spawnError(parent, options?.name ?? behavior.name, refused))
+      const spec = hooks?.childDefaults === undefined ? options : withDefaults(options, hooks.childDefaults)
+      const cell = this.newCell(behavior, parent, spec, this.envOf(fiber as AnyFiber))
       if (cell instanceof SpawnError) return Effect.fail(cell)
       launch(cell, null)
       return cell.status < STARTING ? Effect.succeed(cell) : this.awaitUp(cell)
@@ -238,6 +242,11 @@ const guardianBehavior: CellBehavior = {
   receive: () => Effect.succeed(null),
   describe: () => "guardian",
 }
+
+const withDefaults = (options: SpawnOptions | undefined, defaults: Partial<ChildSpec>): SpawnOptions => ({
+  ...options,
+  childSpec: { ...defaults, ...options?.childSpec },
+})
 
 const spawnError = (parent: Cell, name: string | undefined, problem: SpawnError["problem"]): SpawnError =>
   withoutStack(() => new SpawnError({ path: `${parent.path}/${name ?? "actor"}`, problem, cause: null }))

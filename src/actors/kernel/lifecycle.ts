@@ -331,11 +331,11 @@ const restartOrBury = (parent: Cell, child: Cell, reason: StopReason): void => {
   if (neverUp || parent.parent === null) return // the spawner learns it; the guardian outlives its children
   crash(
     parent,
-    Cause.fail(withoutStack(() => new RestartIntensityExceeded({ child: child.path, ...intensityOf(child), cause }))),
+    Cause.fail(withoutStack(() => new RestartIntensityExceeded({ child: child.path, ...limitsOf(child), cause }))),
   )
 }
 
-const intensityOf = ({ spec }: Cell) => ({ maxRestarts: spec.maxRestarts, withinMs: spec.withinMs })
+const limitsOf = ({ spec }: Cell) => ({ maxRestarts: spec.maxRestarts, withinMs: spec.withinMs })
 
 /** Counts a restart and starts the next incarnation; in its own turn when `init` itself failed, so that a loop yields. */
 export const relaunch = (child: Cell): void => {

@@ -70,6 +70,10 @@ export const ask = <M, A, E = never>(
     })
   })
 
+/**
+ * Gives what to do when the asker is interrupted, where something is needed: a message that waits for room must not be sent any
+ * more, and an ask without a deadline must not be kept for ever. Else nothing: an interrupt handler doubles the cost of an ask.
+ */
 const submit = (cell: Cell, pending: Ask, asker: AnyFiber): Effect.Effect<void> | undefined => {
   if (!cell.alive) {
     pending.down(cell.status === DEAD ? (cell.state as StopReason) : shutdown)
@@ -78,10 +82,14 @@ const submit = (cell: Cell, pending: Ask, asker: AnyFiber): Effect.Effect<void> 
   pending.link()
   cell.kernel.deadlines.add(pending)
   if (!cell.offer(pending)) {
-    if (cell.isRunBy(asker)) cell.force(pending)
-    else cell.extras.hold({ item: pending, resume: null, cancelled: false })
+    if (cell.isRunBy(asker)) {
+      cell.force(pending)
+    } else {
+      cell.extras.hold({ item: pending, resume: null, cancelled: false })
+      return Effect.sync(() => void pending.close())
+    }
   }
-  return Effect.sync(() => void pending.close())
+  return pending.timeoutMs === Number.POSITIVE_INFINITY ? Effect.sync(() => void pending.close()) : undefined
 }
 
 /** Registers at once; the inner Effect gives the Down when the actor has ended for good. */

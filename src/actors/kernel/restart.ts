@@ -18,6 +18,14 @@ export interface Intensity {
 
 export const defaultIntensity: Intensity = { maxRestarts: 3, withinMs: 5_000 }
 
+/** Throws a RangeError where a number makes no sense. */
+export const intensityOf = (options: Partial<Intensity>): Intensity => {
+  const { maxRestarts = defaultIntensity.maxRestarts, withinMs = defaultIntensity.withinMs } = options
+  if (!(maxRestarts >= 0)) throw new RangeError(`maxRestarts: expected a number of at least 0, got ${maxRestarts}`)
+  if (!(withinMs > 0)) throw new RangeError(`withinMs: expected a positive number, got ${withinMs}`)
+  return { maxRestarts, withinMs }
+}
+
 /** How a parent treats one child. */
 export interface ChildSpec extends Intensity {
   readonly restart: RestartPolicy
@@ -32,7 +40,7 @@ export interface ChildSpec extends Intensity {
 export const temporarySpec: ChildSpec = { restart: "temporary", shutdownMs: 5_000, ...defaultIntensity }
 
 export const childSpec = (options: Partial<ChildSpec> | undefined): ChildSpec =>
-  options === undefined ? temporarySpec : { ...temporarySpec, ...options }
+  options === undefined ? temporarySpec : { ...temporarySpec, ...options, ...intensityOf(options) }
 
 export const shouldRestart = (policy: RestartPolicy, reason: StopReason): boolean =>
   policy === "permanent" || (policy === "transient" && reason._tag === "Crashed")

@@ -9,7 +9,7 @@ import { Effect } from "effect"
 import { Ask } from "./ask.ts"
 import { type ActorContext, type Behavior, type BehaviorSpec, behavior } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
-import { instruction } from "./effect-internals.ts"
+import { chain } from "./effect-internals.ts"
 import { DownNotice, Envelope, Letter, Timeout } from "./envelope.ts"
 import { PostponeOverflow } from "./errors.ts"
 import { endSelf } from "./lifecycle.ts"
@@ -111,7 +111,7 @@ export const stateMachine = <Data, M, State extends string, R = never>(
   ): Outcome<Self, R> => {
     const enter = spec.onEnter?.[to.state]
     if (enter === undefined) return Effect.succeed(commit(machine, to, to.data, self))
-    return then(enter(to.data, self, from), (data) => Effect.succeed(commit(machine, to, data, self)))
+    return chain(enter(to.data, self, from), (data) => Effect.succeed(commit(machine, to, data, self)))
   }
 
   const commit = (machine: Self, to: MachineStart<State, Data, M>, data: Data, self: ActorContext<M>): Self => {
@@ -137,15 +137,15 @@ export const stateMachine = <Data, M, State extends string, R = never>(
       const enter = (first: MachineStart<State, Data, M>) =>
         move(new Machine(first.state, first.data), first, self, null)
       const first = spec.init(self)
-      return Effect.isEffect(first) ? then(first, enter) : enter(first)
+      return Effect.isEffect(first) ? chain(first, enter) : enter(first)
     },
     receive: (machine, message, self) =>
-      then(spec.handle(machine.state, message, machine.data, self), (change) => settle(machine, change, self)),
+      chain(spec.handle(machine.state, message, machine.data, self), (change) => settle(machine, change, self)),
     ...(onDown === undefined
       ? {}
       : {
           onDown: (machine: Self, down: Down, self: ActorContext<M>) =>
-            then(onDown(machine.state, down, machine.data, self), (change) => settle(machine, change, self)),
+            chain(onDown(machine.state, down, machine.data, self), (change) => settle(machine, change, self)),
         }),
     ...(onStop === undefined
       ? {}
@@ -156,12 +156,6 @@ export const stateMachine = <Data, M, State extends string, R = never>(
     describe: (machine) => spec.describe?.(machine.state, machine.data) ?? machine.state,
   }
   return { ...behavior(parts), kind: "machine", hooks: { ended: release } }
-}
-
-/** `flatMap`, at once where the first step is done already. */
-const then = <A, B, R>(first: Outcome<A, R>, second: (a: A) => Outcome<B, R>): Outcome<B, R> => {
-  const done = instruction(first)
-  return done._op === "Success" ? second(done.value as A) : Effect.flatMap(first, second)
 }
 
 const perform = <M>(machine: Machine<string, unknown>, cell: Cell, actions: ReadonlyArray<Action<M>>): void => {

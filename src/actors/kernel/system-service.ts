@@ -1,7 +1,7 @@
 /**
  * What the actor system offers as a service: one per process (or test). The tag and its layer are in system.ts.
  */
-import type { Effect, Option } from "effect"
+import type { Effect, Option, Scheduler } from "effect"
 import type { TreeNode } from "../../domain/tree.ts"
 import type { NameTaken } from "./errors.ts"
 import type { ActorRef } from "./ref.ts"
@@ -20,6 +20,11 @@ export interface ActorSystemService {
   /** `/user`: the parent of every actor spawned without one. */
   readonly guardian: ActorRef<never>
   readonly registry: Registry
+  /**
+   * The run queue of the system's own fibers. Effects that ask actors a lot run under it (`Effect.withScheduler`): an answer then
+   * costs a turn in the queue instead of a promise.
+   */
+  readonly scheduler: Scheduler.Scheduler
   /** A snapshot of the live tree from `/user` down. */
   readonly tree: () => Effect.Effect<TreeNode>
   /** Messages that reached no live actor, since the start. */
