@@ -1,0 +1,78 @@
+/**
+ * The slash commands of a chat that act on its conversation.
+ */
+import { Effect } from "effect"
+import type { SessionsService } from "../actors/sessions.ts"
+import { type AgentDocument, Effort, ExecutionMode } from "../domain/document.ts"
+import { type Failure, InvalidRequest } from "../domain/failure.ts"
+import type { ConversationId } from "../domain/ids.ts"
+import { tokens } from "../protocols/terminal/format.ts"
+import { oneLine } from "../protocols/terminal/sanitize.ts"
+import { renderTree } from "../protocols/terminal/tree.ts"
+import { chatHelp } from "./chat-input.ts"
+import type { ChatScreen } from "./chat-screen.ts"
+
+export interface CommandContext {
+  readonly sessions: SessionsService
+  readonly screen: ChatScreen
+  readonly conversationId: ConversationId
+}
+
+const configure = ({ sessions, screen, conversationId }: CommandContext, agent: AgentDocument) =>
+  Effect.map(sessions.configure({ conversationId, agent }), (session) =>
+    screen.say(`from the next request on: ${oneLine(session.model)}, ${oneLine(session.mode)}`, "dim"),
+  )
+
+const oneOf = <A extends string>(
+  path: string,
+  choices: ReadonlyArray<A>,
+  word: string,
+): Effect.Effect<A, InvalidRequest> => {
+  const found = choices.find((one) => one === word)
+  return found === undefined
+    ? new InvalidRequest({ path, expected: `one of ${choices.join(", ")}`, actual: JSON.stringify(word) })
+    : Effect.succeed(found)
+}
+
+const status = ({ sessions, screen, conversationId }: CommandContext) =>
+  Effect.map(sessions.state({ conversationId }), (session) => {
+    const facts = [
+      `conversation ${session.conversation_id}: ${session.state.replaceAll("_", " ")}`,
+      oneLine(session.model),
+      oneLine(session.mode),
+      `${session.entries} entries`,
+      tokens(session.usage),
+      session.queued.length === 0 ? "" : `${session.queued.length} queued`,
+    ]
+    screen.say(facts.filter((fact) => fact !== "").join(" · "), "dim")
+  })
+
+export const runSlashCommand = (
+  context: CommandContext,
+  name: string,
+  argument: string,
+): Effect.Effect<void, Failure> => {
+  const { sessions, screen, conversationId } = context
+  switch (name) {
+    case "help":
+      return Effect.sync(() => screen.say(chatHelp().join("\n"), "dim"))
+    case "model":
+      return argument === "" ? status(context) : configure(context, { model: argument })
+    case "effort":
+      return Effect.flatMap(oneOf("/effort", Effort.literals, argument), (effort) => configure(context, { effort }))
+    case "mode":
+      return Effect.flatMap(oneOf("/mode", ExecutionMode.literals, argument), (mode) => configure(context, { mode }))
+    case "cancel":
+      return Effect.map(sessions.cancel({ conversationId }), ({ cancelled }) => {
+        if (!cancelled) screen.say("nothing was running", "dim")
+      })
+    case "retry":
+      return Effect.asVoid(sessions.retry({ conversationId }))
+    case "tree":
+      return Effect.map(sessions.tree, (tree) =>
+        screen.say(renderTree(tree, { color: false, columns: null, now: Date.now() })),
+      )
+    default:
+      return status(context)
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * What a line typed in a chat means. Pure.
+ */
+import { restorePaste } from "../protocols/terminal/paste.ts"
+import { nearest } from "./nearest.ts"
+
+export interface SlashCommand {
+  readonly name: string
+  readonly argument?: string
+  readonly summary: string
+}
+
+export const slashCommands: ReadonlyArray<SlashCommand> = [
+  { name: "help", summary: "this list" },
+  { name: "exit", summary: "leaves (so do Ctrl-D and a second Ctrl-C)" },
+  { name: "new", summary: "begins another conversation" },
+  {
+    name: "model",
+    argument: "NAME",
+    summary: "asks another model from the next request on; without a name, shows the present one",
+  },
+  { name: "effort", argument: "LEVEL", summary: "none, minimal, low, medium, high or max" },
+  { name: "mode", argument: "MODE", summary: "plan, accept-edits or auto" },
+  { name: "status", summary: "conversation, model, state and tokens" },
+  { name: "cancel", summary: "cancels the running turn (so does Ctrl-C)" },
+  { name: "retry", summary: "runs again what was parked after crashes" },
+  { name: "tree", summary: "the live supervision tree of the node" },
+]
+
+const names = slashCommands.map((command) => command.name)
+
+export type ChatLine =
+  | { readonly kind: "nothing" }
+  /** The line goes on: the text so far. */
+  | { readonly kind: "more"; readonly text: string }
+  | { readonly kind: "prompt"; readonly text: string }
+  /** Joins the running turn after its present batch of tools; starts one where none runs. */
+  | { readonly kind: "steer"; readonly text: string }
+  | { readonly kind: "command"; readonly name: string; readonly argument: string }
+  | { readonly kind: "fault"; readonly message: string }
+
+/** Reads a line behind the `before` of lines that ended with a backslash. */
+export const readChatLine = (before: string, line: string): ChatLine => {
+  const restored = restorePaste(line)
+  if (restored.endsWith("\\") && !restored.endsWith("\\\\"))
+    return { kind: "more", text: `${before}${restored.slice(0, -1)}\n` }
+  const text = (before + restored).trim()
+  if (text === "") return { kind: "nothing" }
+  if (text.startsWith("!") && text.length > 1) return { kind: "steer", text: text.slice(1).trim() }
+  const command = /^\/([A-Za-z-]+)(?:\s+([\s\S]*))?$/.exec(text)
+  if (command === null) return { kind: "prompt", text }
+  const name = (command[1] ?? "").toLowerCase()
+  const known = name === "quit" ? "exit" : name
+  if (names.includes(known)) return { kind: "command", name: known, argument: (command[2] ?? "").trim() }
+  // A path at the start of a prompt is no command.
+  return { kind: "fault", message: `unknown command /${name}; did you mean /${nearest(name, names)}? /help lists them` }
+}
+
+export const chatHelp = (): Array<string> => {
+  const rows = slashCommands.map(
+    ({ name, argument, summary }) => [`/${name}${argument === undefined ? "" : ` ${argument}`}`, summary] as const,
+  )
+  const width = Math.max(...rows.map(([left]) => left.length))
+  return [
+    ...rows.map(([left, right]) => `${left.padEnd(width)}  ${right}`),
+    "While a turn runs: a line is queued and asked next; a line that starts with ! joins the running turn.",
+    "A line that ends with \\ goes on with the next one; what is pasted stays one input.",
+    "Ctrl-C cancels the turn, a second one leaves; a turn that was left goes on when the database is opened next.",
+  ]
+}

@@ -1,0 +1,248 @@
+/**
+ * `super-pi chat`: a chat line by line.
+ *
+ * One loop takes what happens in order: lines, Ctrl-C, the end of input, submissions that ended.
+ * 1. On a terminal a line is submitted at once, also while a turn runs (it is queued, or steers with `!`).
+ * 2. From anything else a line waits until the one before has its answer, and the chat leaves after the last.
+ * 3. Ctrl-C cancels the running turn; pressed again before anything else is typed, it leaves.
+ */
+import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
+import type { SessionsService } from "../actors/sessions.ts"
+import type { SessionState } from "../domain/event.ts"
+import type { Failure } from "../domain/failure.ts"
+import type { SubmissionId } from "../domain/ids.ts"
+import { text } from "../domain/message.ts"
+import { restorePaste } from "../protocols/terminal/paste.ts"
+import { oneLine } from "../protocols/terminal/sanitize.ts"
+import { transcriptText } from "../protocols/terminal/transcript.ts"
+import type { Invocation } from "./arguments.ts"
+import { runSlashCommand } from "./chat-commands.ts"
+import { openEditor } from "./chat-editor.ts"
+import { readChatLine } from "./chat-input.ts"
+import { type ChatScreen, makeChatScreen } from "./chat-screen.ts"
+import { nodeOptionsOf, pathsOf } from "./context.ts"
+import { type Choice, choiceOf, openConversation } from "./conversation.ts"
+import { CommandFailure, ExitCode } from "./exit.ts"
+import { openSessions } from "./node.ts"
+import { version } from "./package.ts"
+import { lineOf, runCommand, type Signals } from "./runtime.ts"
+
+type Happening =
+  | { readonly kind: "line"; readonly line: string }
+  | { readonly kind: "interrupt" }
+  | { readonly kind: "end" }
+  | { readonly kind: "settled"; readonly id: SubmissionId }
+  | { readonly kind: "lost"; readonly why: string }
+
+interface Chat {
+  readonly sessions: SessionsService
+  readonly screen: ChatScreen
+  readonly happenings: Queue.Queue<Happening>
+  readonly choice: Choice
+  /** Whether a person types: see rule 1. */
+  readonly interactive: boolean
+}
+
+/** Entries of an earlier conversation that are shown when it is gone on with. */
+const recalled = 4
+
+/** How long the events may lag behind the end of a submission. */
+const eventLag = "1 second"
+
+const greet = ({ sessions, screen }: Chat, session: SessionState): Effect.Effect<void, Failure> =>
+  Effect.gen(function* () {
+    const facts = [`conversation ${session.conversation_id}`, session.model, session.cwd ?? ""].filter(
+      (fact) => fact !== "",
+    )
+    screen.say(`super-pi ${version()} · ${facts.map(oneLine).join(" · ")}`, "dim")
+    if (screen.cursor) screen.say("/help lists what can be typed", "dim")
+    if (session.entries === 0) return
+    const entries = (yield* sessions.transcript({ conversationId: session.conversation_id })).slice(-recalled)
+    screen.say(
+      transcriptText(
+        entries.filter((entry) => entry.kind !== "pi.system"),
+        screen.paint,
+      ),
+    )
+  })
+
+/** Shows the conversation's events until it is interrupted, and says which submissions ended. */
+const follow = (
+  { sessions, screen, happenings }: Chat,
+  session: SessionState,
+): Effect.Effect<void, never, Scope.Scope> =>
+  sessions.watch({ conversationId: session.conversation_id, after: null }).pipe(
+    Stream.runForEach((event) =>
+      Effect.suspend(() => {
+        screen.event(event)
+        const ended = event.type === "submission_updated" && (event.status === "done" || event.status === "unanswered")
+        return ended ? Queue.offer(happenings, { kind: "settled", id: event.submission_id }) : Effect.void
+      }),
+    ),
+    Effect.catchAll((error) => Queue.offer(happenings, { kind: "lost", why: lineOf(error) })),
+  )
+
+/** The loop. Gives the exit code. */
+const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, Scope.Scope> =>
+  Effect.gen(function* () {
+    const { sessions, screen, happenings, interactive } = chat
+    let session = yield* openConversation(sessions, chat.choice, null)
+    let isNew = session.entries === 0 && chat.choice.id === null && !chat.choice.latest
+    yield* greet(chat, session)
+    let following = yield* Effect.forkScoped(follow(chat, session))
+
+    const open = new Set<SubmissionId>()
+    const backlog: Array<string> = []
+    let unfinished = ""
+    let ending = false
+    let armed = false
+    let failed = false
+
+    const busy = () => open.size > 0 || screen.view().startedAt !== null
+    const submit = (prompt: string, steer: boolean) =>
+      Effect.gen(function* () {
+        const wasBusy = busy()
+        const receipt = yield* sessions.submit({
+          conversationId: session.conversation_id,
+          content: [text(prompt)],
+          whenBusy: steer ? "steer" : "followUp",
+          requestId: crypto.randomUUID(),
+        })
+        isNew = false
+        const id = receipt.submission_id
+        open.add(id)
+        // The event says it first. When another process took the node over meanwhile that event may be lost; the record is not.
+        const settled = sessions.awaitSubmission({ conversationId: session.conversation_id, submissionId: id })
+        yield* Effect.forkScoped(
+          Effect.ignore(settled).pipe(
+            Effect.zipRight(Effect.sleep(eventLag)),
+            Effect.zipRight(Queue.offer(happenings, { kind: "settled", id })),
+          ),
+        )
+        if (wasBusy) screen.say(steer ? "joins the running turn" : "queued: asked when this turn has ended", "dim")
+      })
+    const switchTo = (next: SessionState) =>
+      Effect.gen(function* () {
+        yield* Fiber.interrupt(following)
+        session = next
+        isNew = next.entries === 0
+        open.clear()
+        screen.reset()
+        yield* greet(chat, session)
+        following = yield* Effect.forkScoped(follow(chat, session))
+      })
+    const handle = (line: string): Effect.Effect<"leave" | "stay", Failure | CommandFailure, Scope.Scope> =>
+      Effect.gen(function* () {
+        const read = readChatLine(unfinished, line)
+        unfinished = read.kind === "more" ? read.text : ""
+        switch (read.kind) {
+          case "nothing":
+          case "more":
+            return "stay" as const
+          case "fault":
+            screen.say(read.message, "error")
+            return "stay" as const
+          case "prompt":
+          case "steer":
+            yield* submit(read.text, read.kind === "steer")
+            return "stay" as const
+          case "command":
+            if (read.name === "exit") return "leave" as const
+            if (read.name === "new") {
+              yield* switchTo(yield* openConversation(sessions, { ...chat.choice, id: null, latest: false }, null))
+              return "stay" as const
+            }
+            yield* runSlashCommand(
+              { sessions, screen, conversationId: session.conversation_id },
+              read.name,
+              read.argument,
+            )
+            return "stay" as const
+        }
+      }).pipe(
+        Effect.catchAll((error) =>
+          Effect.sync(() => {
+            failed = true
+            screen.say(lineOf(error), "error")
+            return "stay" as const
+          }),
+        ),
+      )
+    const leave = (code: number) =>
+      Effect.gen(function* () {
+        yield* Fiber.interrupt(following)
+        if (isNew) yield* Effect.ignore(sessions.remove({ conversationId: session.conversation_id }))
+        return code
+      })
+
+    for (;;) {
+      const happening = yield* Queue.take(happenings)
+      if (happening.kind === "line") {
+        armed = false
+        backlog.push(happening.line)
+      } else if (happening.kind === "settled") open.delete(happening.id)
+      else if (happening.kind === "lost") return yield* Effect.fail(new CommandFailure(happening.why))
+      else if (happening.kind === "end") {
+        if (interactive) return yield* leave(ExitCode.ok)
+        ending = true
+      } else if (armed) return yield* leave(busy() ? ExitCode.interrupted : ExitCode.ok)
+      else {
+        armed = true
+        backlog.length = 0
+        if (busy()) {
+          screen.say("cancelling; Ctrl-C again leaves", "dim")
+          yield* Effect.forkScoped(
+            sessions
+              .cancel({ conversationId: session.conversation_id })
+              .pipe(Effect.catchAll((error) => Effect.sync(() => screen.say(lineOf(error), "error")))),
+          )
+        } else if (interactive) screen.say("Ctrl-C again, Ctrl-D or /exit leaves", "dim")
+        else return yield* leave(ExitCode.interrupted)
+      }
+      while (backlog.length > 0 && (interactive || open.size === 0)) {
+        if ((yield* handle(backlog.shift() ?? "")) === "leave") return yield* leave(ExitCode.ok)
+      }
+      if (ending && backlog.length === 0 && open.size === 0)
+        return yield* leave(failed ? ExitCode.failure : ExitCode.ok)
+    }
+  })
+
+const chatWith = (
+  invocation: Invocation,
+  signals: Signals,
+): Effect.Effect<number, Failure | { readonly message: string }, Scope.Scope> =>
+  Effect.gen(function* () {
+    const choice = choiceOf(invocation)
+    const options = nodeOptionsOf(invocation)
+    const sessions = yield* openSessions(options)
+    const happenings = yield* Queue.unbounded<Happening>()
+    const tell = (happening: Happening) => void Queue.unsafeOffer(happenings, happening)
+    const screen = makeChatScreen(process.stdout, process.env)
+    yield* Effect.acquireRelease(
+      Effect.sync(() => {
+        signals.onInterrupt(() => tell({ kind: "interrupt" }))
+        const editor = openEditor(
+          { cursor: screen.cursor, historyFile: pathsOf(invocation).chatHistory },
+          {
+            onLine: (line, rows) => {
+              screen.entered(restorePaste(line), rows)
+              tell({ kind: "line", line })
+            },
+            onInterrupt: () => tell({ kind: "interrupt" }),
+            onEnd: () => tell({ kind: "end" }),
+          },
+        )
+        screen.attach(editor.drawn)
+        return editor
+      }),
+      (editor) =>
+        Effect.sync(() => {
+          signals.onInterrupt(undefined)
+          screen.end()
+          editor.close()
+        }),
+    )
+    return yield* converse({ sessions, screen, happenings, choice, interactive: process.stdin.isTTY === true })
+  })
+
+export const main = (invocation: Invocation): Promise<number> => runCommand((signals) => chatWith(invocation, signals))

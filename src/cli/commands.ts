@@ -1,0 +1,114 @@
+/**
+ * The table of commands. Their code is loaded when one is asked for, so that the start of each costs only what it needs.
+ */
+import type { Command } from "./arguments.ts"
+import * as option from "./options.ts"
+
+const conversationId = { name: "ID", summary: "the conversation's number", required: true }
+
+const session: Command = {
+  name: "session",
+  summary: "Durable conversations: list, show, export, remove",
+  options: [],
+  commands: [
+    {
+      name: "list",
+      summary: "Lists conversations, the most recent first",
+      options: [option.db, option.json, option.limit],
+      load: () => import("./session-list.ts"),
+    },
+    {
+      name: "show",
+      summary: "Shows a conversation as it reads",
+      positionals: [conversationId],
+      options: [option.db, option.json],
+      load: () => import("./session-show.ts"),
+    },
+    {
+      name: "export",
+      summary: "Writes a conversation to stdout, as Markdown or as JSON with every record",
+      positionals: [conversationId],
+      options: [option.db, option.json],
+      load: () => import("./session-export.ts"),
+    },
+    {
+      name: "rm",
+      summary: "Removes an idle conversation for good",
+      positionals: [conversationId],
+      options: [option.db, option.json],
+      load: () => import("./session-rm.ts"),
+    },
+  ],
+  examples: ["super-pi session list", "super-pi session export 12 --json > conversation.json"],
+}
+
+/** The root command. */
+export const superPi: Command = {
+  name: "super-pi",
+  summary: "A durable, fault-tolerant agent",
+  details: ["", "Without a command: a chat in a terminal; in a pipe, one prompt from stdin."],
+  options: [option.prompt, ...option.formatOptions, ...option.agentOptions],
+  load: () => import("./default.ts"),
+  commands: [
+    {
+      name: "chat",
+      summary: "Chats line by line; /help lists what can be typed",
+      options: option.agentOptions,
+      load: () => import("./chat.ts"),
+    },
+    {
+      name: "run",
+      summary: "Asks one prompt and prints the answer",
+      positionals: [
+        {
+          name: "PROMPT",
+          summary: "What to ask; without it, or as -, it is read from stdin",
+          required: false,
+          rest: true,
+        },
+      ],
+      options: [option.prompt, ...option.formatOptions, ...option.agentOptions],
+      examples: [
+        'super-pi run "explain package.json"',
+        'super-pi -p "and the tests?" -c',
+        'echo \'{"prompt": "hi"}\' | super-pi run --input-format stream-json',
+      ],
+      load: () => import("./run.ts"),
+    },
+    session,
+    {
+      name: "models",
+      summary: "Lists what the configured providers serve",
+      options: [option.json],
+      load: () => import("./models.ts"),
+    },
+    {
+      name: "rpc",
+      summary: "Serves JSON-RPC 2.0, one object per line",
+      details: ["", "Give one of --unix PATH, --stdio or a PORT (on 127.0.0.1)."],
+      positionals: [{ name: "PORT", summary: "TCP port on 127.0.0.1; 0 takes a free one", required: false }],
+      options: [option.unix, option.stdio, option.db, option.model, option.effort, option.mode, option.cwd],
+      examples: ["super-pi rpc --unix /run/user/1000/super-pi.sock", "super-pi rpc 4001"],
+      load: () => import("./rpc.ts"),
+    },
+    {
+      name: "tree",
+      summary: "Shows the live supervision tree of a running node",
+      options: [option.watch, option.json, option.db],
+      load: () => import("./tree.ts"),
+    },
+    {
+      name: "doctor",
+      summary: "Checks Node, the database, keys and disk, and says what to do",
+      options: [option.json, option.db],
+      load: () => import("./doctor.ts"),
+    },
+    {
+      name: "demo",
+      summary: "Kills a node in the middle of a tool call and shows that the turn still ends well",
+      options: [],
+      load: () => import("./demo.ts"),
+    },
+  ],
+  examples: ["super-pi", 'super-pi run "what does this repository do?"', "super-pi -c", "super-pi doctor"],
+}

@@ -1,0 +1,67 @@
+/**
+ * `super-pi doctor`: checks what the program needs and says what to do. Reads only; shows no secret.
+ */
+import { Effect } from "effect"
+import { painter, type Tone, traitsOf } from "../protocols/terminal/style.ts"
+import type { Invocation } from "./arguments.ts"
+import { pathsOf } from "./context.ts"
+import { checkDatabase, checkOwner } from "./doctor-database.ts"
+import { checkAuthCommand, checkDefaultModel, checkKeys, checkSettings } from "./doctor-models.ts"
+import { checkDirectory, checkDisk, checkNode, checkProgram, checkTerminal } from "./doctor-system.ts"
+import { ExitCode } from "./exit.ts"
+import * as option from "./options.ts"
+import { runCommand } from "./runtime.ts"
+import { loadSettings } from "./settings.ts"
+
+export interface Check {
+  readonly name: string
+  /** `warn`: works, but not as well as it could. `fail`: something will not work. */
+  readonly status: "ok" | "warn" | "fail"
+  readonly detail: string
+  /** What to do; only where something is wrong. */
+  readonly advice?: string
+}
+
+export const ok = (name: string, detail: string): Check => ({ name, status: "ok", detail })
+export const warn = (name: string, detail: string, advice: string): Check => ({ name, status: "warn", detail, advice })
+export const fail = (name: string, detail: string, advice: string): Check => ({ name, status: "fail", detail, advice })
+
+const tones: Readonly<Record<Check["status"], Tone>> = { ok: "good", warn: "warning", fail: "error" }
+
+export const main = (invocation: Invocation): Promise<number> => {
+  const paths = pathsOf(invocation)
+  const { env } = process
+  return runCommand(() =>
+    Effect.gen(function* () {
+      const loaded = loadSettings(paths.settingsFile)
+      const groups = yield* Effect.all(
+        [
+          Effect.sync(() => [checkNode(process.versions.node)]),
+          Effect.sync(() => checkSettings(paths.settingsFile, loaded)),
+          checkDatabase(paths.database),
+          checkOwner(paths.database),
+          checkKeys(env, loaded.settings),
+          checkDefaultModel(env, loaded.settings),
+          Effect.sync(() => checkAuthCommand(env)),
+          Effect.sync(() => [checkDirectory(paths.dataDir), checkDisk(paths.dataDir)]),
+          Effect.sync(() => [checkTerminal(process.stdout, env)]),
+          Effect.all([checkProgram("git", "version control in workspaces"), checkProgram("bash", "the bash tool")]),
+        ],
+        { concurrency: "unbounded" },
+      )
+      const checks: ReadonlyArray<Check> = groups.flat()
+      const code = checks.some((check) => check.status === "fail") ? ExitCode.failure : ExitCode.ok
+      if (invocation.get(option.json) === true) {
+        process.stdout.write(`${JSON.stringify({ ok: code === ExitCode.ok, checks })}\n`)
+        return code
+      }
+      const paint = painter(traitsOf(process.stdout, env).color)
+      const width = Math.max(...checks.map((check) => check.name.length))
+      for (const { name, status, detail, advice } of checks) {
+        const line = `${paint(tones[status], status.padEnd(4))}  ${name.padEnd(width)}  ${detail}`
+        process.stdout.write(`${line}${advice === undefined ? "" : `; ${advice}`}\n`)
+      }
+      return code
+    }),
+  )
+}

@@ -1,0 +1,75 @@
+/**
+ * The options of the command line, each defined once and shared by the commands that take it.
+ */
+import { choice, flag, integer, type Option, text } from "./arguments.ts"
+
+export const prompt: Option<string> = {
+  long: "prompt",
+  short: "p",
+  value: "PROMPT",
+  valueOptional: true,
+  summary: "Ask this once, print the answer and leave; without a value the prompt is read from stdin",
+  read: (raw) => ({ ok: true, value: raw }),
+}
+
+export const outputFormat = choice(
+  "output-format",
+  ["text", "json", "stream-json"],
+  "text: the answer; json: one result object; stream-json: every event, then the result",
+)
+
+export const inputFormat = choice(
+  "input-format",
+  ["text", "stream-json"],
+  'stream-json: one {"prompt": …} per line on stdin, one result line for each',
+)
+
+export const continueLatest = flag("continue", "Go on with the most recent conversation", "c")
+
+export const conversation = integer("conversation", "ID", "Go on with this conversation", {
+  min: 1,
+  max: Number.MAX_SAFE_INTEGER,
+  what: "a conversation number (see: super-pi session list)",
+})
+
+export const model = text("model", "MODEL", "Model to ask (see: super-pi models)", "m")
+
+export const effort = choice(
+  "effort",
+  ["none", "minimal", "low", "medium", "high", "max"],
+  "How hard the model should think",
+)
+
+export const mode = choice("mode", ["plan", "accept-edits", "auto"], "What tools may do")
+
+export const cwd = text(
+  "cwd",
+  "DIRECTORY",
+  "Workspace: where file and shell tools act (default: the current directory)",
+)
+
+export const db = text(
+  "db",
+  "PATH",
+  "Database file (default: SUPER_PI_SQLITE_PATH, else super-pi.db in the data directory)",
+)
+
+export const json = flag("json", "Print JSON")
+
+export const limit = integer("limit", "N", "At most this many (1 to 1000, default 100)", {
+  min: 1,
+  max: 1000,
+  what: "a number from 1 to 1000",
+})
+
+export const watch = flag("watch", "Keep showing it until Ctrl-C")
+
+export const unix = text("unix", "PATH", "Serve on a unix socket (file mode 0600)")
+
+export const stdio = flag("stdio", "Serve on stdin and stdout")
+
+/** What a conversation runs with. */
+export const agentOptions: ReadonlyArray<Option<unknown>> = [continueLatest, conversation, model, effort, mode, cwd, db]
+
+/** What a single prompt takes besides. */
+export const formatOptions: ReadonlyArray<Option<unknown>> = [outputFormat, inputFormat]

@@ -1,0 +1,74 @@
+/**
+ * Where settings and data lie: flags, then SUPER_PI_CONFIG_DIR and SUPER_PI_DATA_DIR, then the operating system's convention.
+ */
+import { mkdirSync } from "node:fs"
+import { posix, win32 } from "node:path"
+import { CommandFailure, messageOf } from "./exit.ts"
+
+export interface Surroundings {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly platform: NodeJS.Platform
+  readonly home: string
+  readonly cwd: string
+}
+
+/** All absolute. */
+export interface Paths {
+  readonly configDir: string
+  readonly dataDir: string
+  readonly settingsFile: string
+  readonly database: string
+  /** Whether somebody named the database, by flag or environment. */
+  readonly databaseNamed: boolean
+  readonly chatHistory: string
+}
+
+/** An unset and an empty variable are the same. */
+const given = (value: string | undefined): string | undefined =>
+  value === undefined || value === "" ? undefined : value
+
+/** Pure. A leading `~/` stands for the home directory; relative paths are taken from `cwd`. */
+export const resolvePaths = (around: Surroundings, flags: { readonly db?: string | undefined }): Paths => {
+  const { env, platform, home, cwd } = around
+  const path = platform === "win32" ? win32 : posix
+  const absolute = (value: string) =>
+    path.resolve(cwd, value === "~" || value.startsWith("~/") ? home + value.slice(1) : value)
+  /** The XDG specification has relative values ignored. */
+  const xdg = (value: string | undefined) => (value !== undefined && path.isAbsolute(value) ? value : undefined)
+
+  const conventional = (kind: "config" | "data"): string => {
+    if (platform === "win32") {
+      const roaming = given(env.APPDATA) ?? path.join(home, "AppData", "Roaming")
+      return path.join(kind === "config" ? roaming : (given(env.LOCALAPPDATA) ?? roaming), "super-pi")
+    }
+    if (platform === "darwin") return path.join(home, "Library", "Application Support", "super-pi")
+    return kind === "config"
+      ? path.join(xdg(env.XDG_CONFIG_HOME) ?? path.join(home, ".config"), "super-pi")
+      : path.join(xdg(env.XDG_DATA_HOME) ?? path.join(home, ".local", "share"), "super-pi")
+  }
+
+  const configured = given(env.SUPER_PI_CONFIG_DIR)
+  const stored = given(env.SUPER_PI_DATA_DIR)
+  const named = given(flags.db) ?? given(env.SUPER_PI_SQLITE_PATH)
+  const configDir = configured === undefined ? conventional("config") : absolute(configured)
+  const dataDir = stored === undefined ? conventional("data") : absolute(stored)
+  return {
+    configDir,
+    dataDir,
+    settingsFile: path.join(configDir, "settings.json"),
+    database: named === undefined ? path.join(dataDir, "super-pi.db") : absolute(named),
+    databaseNamed: named !== undefined,
+    chatHistory: path.join(dataDir, "chat-history"),
+  }
+}
+
+/** Creates the data directory (mode 0700) where it is missing. */
+export const ensureDataDir = (paths: Paths): void => {
+  try {
+    mkdirSync(paths.dataDir, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    throw new CommandFailure(
+      `the data directory ${paths.dataDir} cannot be made: ${messageOf(error)}; set SUPER_PI_DATA_DIR to a directory that you can write to`,
+    )
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * What the commands need from the assembled node. `src/assembly.ts` provides it; tests provide fakes.
+ */
+import type { Effect, Scope } from "effect"
+import type { SessionsService } from "../actors/sessions.ts"
+import type { Settings } from "./settings.ts"
+
+/** Why a node did not open: any typed error whose message is one line that says what to do. */
+export interface OpenFailure {
+  readonly _tag: string
+  readonly message: string
+}
+
+export interface NodeOptions {
+  /** Absolute path of the database. */
+  readonly db: string
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly settings: Settings
+  /** Absolute path: the workspace of conversations that name none. */
+  readonly cwd: string
+  /** What this process is, for whoever meets it as the owner of the database, for example `super-pi chat`. */
+  readonly program: string
+}
+
+/**
+ * Owns the database, or attaches to its owner and takes over when that goes. The node stops cleanly with the scope: a running turn goes
+ * on when the database is opened next.
+ */
+export type OpenSessions = (options: NodeOptions) => Effect.Effect<SessionsService, OpenFailure, Scope.Scope>
+
+/** Attaches to the running owner and never becomes one; null when nobody owns the database. */
+export type AttachSessions = (options: {
+  readonly db: string
+  readonly program: string
+}) => Effect.Effect<SessionsService | null, OpenFailure, Scope.Scope>

@@ -1,0 +1,54 @@
+/**
+ * Progress of a run on the terminal behind stderr: finished tools scroll up, the newest text and a status line are drawn in place.
+ * Silent where stderr is no terminal.
+ */
+import type { Event } from "../domain/event.ts"
+import { emptyLayout, lay } from "../protocols/terminal/layout.ts"
+import { init, render } from "../protocols/terminal/renderer.ts"
+import { makeScreen } from "../protocols/terminal/screen.ts"
+import { frameMs, statusLine } from "../protocols/terminal/status.ts"
+import { traitsOf } from "../protocols/terminal/style.ts"
+
+export interface Progress {
+  readonly event: (event: Event) => void
+  /** Clears what was drawn in place. */
+  readonly end: () => void
+}
+
+/** Null where nothing is to be shown. */
+export const makeProgress = (stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): Progress | null => {
+  const traits = traitsOf(stream, env)
+  if (!traits.cursor) return null
+  const screen = makeScreen(stream, traits)
+  let view = init()
+  let layout = emptyLayout
+  const draw = (out: string) => {
+    const columns = screen.columns() ?? 80
+    const status = statusLine(view, Date.now(), columns)
+    screen.update(
+      out,
+      [layout.partial, status ?? ""].filter((one) => one !== ""),
+    )
+  }
+  const timer = setInterval(() => draw(""), frameMs)
+  timer.unref()
+  return {
+    event: (event) => {
+      const rendered = render(view, event)
+      view = rendered.view
+      const options = { color: traits.color, columns: screen.columns() }
+      const lines = rendered.blocks.filter((block) => block.kind === "line")
+      // The answer itself goes to stdout when it is whole; here its newest line shows that it grows.
+      layout = lay(
+        layout,
+        rendered.blocks.filter((block) => block.kind !== "line"),
+        options,
+      ).layout
+      draw(lay(emptyLayout, lines, options).out)
+    },
+    end: () => {
+      clearInterval(timer)
+      screen.update("", [])
+    },
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * `super-pi run`: one prompt (or one per line of input), the answer on stdout.
+ */
+import { createInterface } from "node:readline"
+import { text as readAll } from "node:stream/consumers"
+import { Deferred, Effect, Stream } from "effect"
+import type { SessionsService } from "../actors/sessions.ts"
+import type { Failure } from "../domain/failure.ts"
+import type { ConversationId } from "../domain/ids.ts"
+import { sanitize } from "../protocols/terminal/sanitize.ts"
+import type { Invocation } from "./arguments.ts"
+import { nodeOptionsOf } from "./context.ts"
+import { type Choice, choiceOf, openConversation, titleOf } from "./conversation.ts"
+import { type CommandFailure, ExitCode, usageFailure } from "./exit.ts"
+import { openSessions } from "./node.ts"
+import * as option from "./options.ts"
+import { makeProgress } from "./progress.ts"
+import { readPromptLine } from "./prompt-lines.ts"
+import { type Outcome, runPrompt } from "./prompt-run.ts"
+import { errorOf, failedResult, type RunResult, resultOf } from "./result.ts"
+import { lineOf, runCommand, type Signals } from "./runtime.ts"
+
+type Format = "text" | "json" | "stream-json"
+
+const printLine = (value: unknown): void => void process.stdout.write(`${JSON.stringify(value)}\n`)
+const complain = (line: string): void => void process.stderr.write(`super-pi: ${line}\n`)
+
+/** The prompt from `-p`, the words, or stdin. */
+const promptOf = async (invocation: Invocation): Promise<string> => {
+  const words = invocation.words.join(" ")
+  const flagged = invocation.get(option.prompt)
+  if (flagged !== undefined && flagged !== "" && words !== "") {
+    throw usageFailure(`two prompts: -p "${flagged}" and "${words}"; give one of them`)
+  }
+  const given = words !== "" ? words : (flagged ?? "")
+  if (given !== "" && given !== "-") return given
+  if (process.stdin.isTTY === true) throw usageFailure('no prompt; give one: super-pi run "…", or pipe it into stdin')
+  const piped = await readAll(process.stdin)
+  if (piped.trim() === "")
+    throw usageFailure('stdin holds no prompt; give one: super-pi run "…", or pipe it into stdin')
+  return piped.trimEnd()
+}
+
+/** Runs one prompt; Ctrl-C cancels it durably, a second one leaves at once. */
+const ask = (
+  sessions: SessionsService,
+  conversationId: ConversationId,
+  prompt: string,
+  format: Format,
+  signals: Signals,
+): Effect.Effect<Outcome, Failure> =>
+  Effect.gen(function* () {
+    const interrupt = yield* Deferred.make<void>()
+    const progress = format === "text" ? makeProgress(process.stderr, process.env) : null
+    signals.onInterrupt(() => {
+      signals.onInterrupt(undefined)
+      if (process.stderr.isTTY === true) complain("cancelling; press Ctrl-C again to leave at once")
+      Deferred.unsafeDone(interrupt, Effect.void)
+    })
+    const onEvent =
+      format === "stream-json"
+        ? printLine
+        : format === "json"
+          ? () => {}
+          : progress === null
+            ? undefined
+            : progress.event
+    return yield* runPrompt({
+      sessions,
+      conversationId,
+      prompt,
+      interrupt,
+      ...(onEvent === undefined ? {} : { onEvent: (event) => Effect.sync(() => onEvent(event)) }),
+    }).pipe(
+      Effect.ensuring(
+        Effect.sync(() => {
+          signals.onInterrupt(undefined)
+          progress?.end()
+        }),
+      ),
+    )
+  })
+
+/** Prints how a prompt ended; gives the exit code. */
+const conclude = (outcome: Outcome, format: Format): number => {
+  const error = errorOf(outcome)
+  if (format !== "text") printLine(resultOf(outcome))
+  else if (error === null) {
+    const answer = outcome.settled.text ?? ""
+    const shown = process.stdout.isTTY === true ? sanitize(answer) : answer
+    process.stdout.write(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`)
+    if (outcome.stopReason === "length") complain("warning: the answer was cut off at the model's output limit")
+  }
+  if (error !== null) complain(error)
+  return outcome.interrupted ? ExitCode.interrupted : error === null ? ExitCode.ok : ExitCode.failure
+}
+
+const runOne = (sessions: SessionsService, choice: Choice, prompt: string, format: Format, signals: Signals) =>
+  Effect.gen(function* () {
+    const { conversation_id } = yield* openConversation(sessions, choice, titleOf(prompt))
+    return conclude(yield* ask(sessions, conversation_id, prompt, format, signals), format)
+  })
+
+/** One result line per input line; a failing one does not end the others. The exit code is that of the worst. */
+const runLines = (sessions: SessionsService, first: Choice, format: Format, signals: Signals) =>
+  Effect.gen(function* () {
+    let current: Choice = first
+    let code: number = ExitCode.ok
+    const fail = (result: RunResult) => {
+      printLine(result)
+      complain(result.error ?? "failed")
+      code = ExitCode.failure
+    }
+    const one = (line: string) =>
+      Effect.gen(function* () {
+        const input = readPromptLine(line)
+        if (!input.ok) return fail(failedResult(input.error, null))
+        const fresh = { ...first, latest: false, id: null }
+        const choice =
+          input.conversation === "current"
+            ? current
+            : input.conversation === "new"
+              ? fresh
+              : { ...fresh, id: input.conversation }
+        yield* Effect.gen(function* () {
+          const { conversation_id } = yield* openConversation(sessions, choice, titleOf(input.prompt))
+          current = { ...fresh, id: conversation_id }
+          const ended = conclude(yield* ask(sessions, conversation_id, input.prompt, format, signals), format)
+          if (ended !== ExitCode.ok) code = ended
+        }).pipe(
+          Effect.catchAll((error: Failure | CommandFailure) =>
+            Effect.sync(() => fail(failedResult(lineOf(error), choice.id))),
+          ),
+        )
+      })
+    const lines = createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY })
+    yield* Stream.fromAsyncIterable(lines, (error) => (error instanceof Error ? error : new Error(String(error)))).pipe(
+      Stream.filter((line) => line.trim() !== ""),
+      Stream.takeWhile(() => code !== ExitCode.interrupted),
+      Stream.runForEach(one),
+      Effect.ensuring(Effect.sync(() => lines.close())),
+    )
+    return code
+  })
+
+export const main = async (invocation: Invocation): Promise<number> => {
+  const lines = invocation.get(option.inputFormat) === "stream-json"
+  const format: Format = invocation.get(option.outputFormat) ?? (lines ? "json" : "text")
+  if (lines && format === "text")
+    throw usageFailure("--input-format stream-json prints JSON; give --output-format json or stream-json")
+  if (lines && (invocation.words.length > 0 || (invocation.get(option.prompt) ?? "") !== "")) {
+    throw usageFailure("--input-format stream-json reads its prompts from stdin; leave the prompt out")
+  }
+  const choice = choiceOf(invocation)
+  const prompt = lines ? "" : await promptOf(invocation)
+  const options = nodeOptionsOf(invocation)
+  return runCommand((signals) => {
+    const program = Effect.gen(function* () {
+      const sessions = yield* openSessions(options)
+      return yield* lines
+        ? runLines(sessions, choice, format, signals)
+        : runOne(sessions, choice, prompt, format, signals)
+    })
+    if (format === "text") return program
+    return Effect.tapError(program, (error) => Effect.sync(() => printLine(failedResult(lineOf(error), choice.id))))
+  })
+}

@@ -1,0 +1,143 @@
+/**
+ * The settings file, `<config>/settings.json`, decoded once. It is optional. What is wrong in it never stops a command that does not
+ * need it: it becomes warnings, each naming the file and the key, and that key counts as not given.
+ */
+import { readFileSync } from "node:fs"
+import { Either, ParseResult, Schema } from "effect"
+import { ModelSettings } from "../models/settings.ts"
+import { messageOf } from "./exit.ts"
+import { jsonFaultAt, lineAndColumn } from "./json-fault.ts"
+import { nearest } from "./nearest.ts"
+
+export const Settings = Schema.Struct({
+  /** The model of conversations that choose none; `--model` and SUPER_PI_DEFAULT_MODEL come first. */
+  defaultModel: Schema.optional(Schema.NonEmptyString),
+  models: Schema.optional(ModelSettings),
+  /** SQLite's `synchronous`: FULL also survives the loss of power of the whole machine. Default NORMAL. */
+  synchronous: Schema.optional(Schema.Literal("NORMAL", "FULL")),
+})
+export type Settings = typeof Settings.Type
+
+export interface LoadedSettings {
+  readonly settings: Settings
+  /** One line each, for stderr. */
+  readonly warnings: ReadonlyArray<string>
+}
+
+const none: LoadedSettings = { settings: {}, warnings: [] }
+
+type Fields = Readonly<Record<string, Schema.Schema.All | Schema.PropertySignature.All>>
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+const kindOf = (value: unknown): string => {
+  const text = JSON.stringify(value)
+  return text.length > 60 ? `${text.slice(0, 57)}…` : text
+}
+
+/** The known, valid keys of one object; a warning for each other one. `prefix` is "" or for example `models.`. */
+const pick = (
+  value: Readonly<Record<string, unknown>>,
+  fields: Fields,
+  prefix: string,
+  decode: Decode,
+  warnings: Array<string>,
+  file: string,
+) => {
+  const kept: Record<string, unknown> = {}
+  for (const [key, item] of Object.entries(value)) {
+    if (!Object.hasOwn(fields, key)) {
+      warnings.push(
+        `${file}: unknown key "${prefix}${key}"; did you mean "${prefix}${nearest(key, Object.keys(fields)) ?? ""}"?`,
+      )
+      continue
+    }
+    const fault = decode({ [key]: item })
+    if (fault === null) kept[key] = item
+    else
+      warnings.push(
+        `${file}: ${prefix}${fault.path}: expected ${fault.expected}, got ${kindOf(fault.actual)}; the key is ignored`,
+      )
+  }
+  return kept
+}
+
+interface Fault {
+  readonly path: string
+  readonly expected: string
+  readonly actual: unknown
+}
+type Decode = (value: Readonly<Record<string, unknown>>) => Fault | null
+
+const at = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
+  let inner = value
+  for (const key of path) inner = isObject(inner) || Array.isArray(inner) ? Reflect.get(inner, key) : undefined
+  return inner
+}
+
+/** First fault of decoding, or null. */
+const faultOf =
+  <A, I>(schema: Schema.Schema<A, I>): Decode =>
+  (value) => {
+    const result = Schema.decodeUnknownEither(schema)(value)
+    if (Either.isRight(result)) return null
+    const issue = ParseResult.ArrayFormatter.formatErrorSync(result.left)[0]
+    const path = issue?.path ?? []
+    return {
+      path: path.map(String).join("."),
+      expected: (issue?.message ?? "another value")
+        .replace(/^Expected /, "")
+        .replace(/, actual .*$/s, "")
+        .replace(/ \| undefined$/, ""),
+      actual: at(value, path),
+    }
+  }
+
+/** Pure: what the text of a settings file means. */
+export const readSettings = (text: string, file: string): LoadedSettings => {
+  const source = text.startsWith("\uFEFF") ? text.slice(1) : text
+  if (source.trim() === "") return none
+  const fault = jsonFaultAt(source)
+  if (fault !== null) {
+    const { line, column } = lineAndColumn(source, fault)
+    const found =
+      fault >= source.length
+        ? "the end of the file"
+        : JSON.stringify(String.fromCodePoint(source.codePointAt(fault) ?? 0))
+    return {
+      settings: {},
+      warnings: [`${file}:${line}:${column}: not JSON (unexpected ${found}); the file is skipped until it is repaired`],
+    }
+  }
+  const value: unknown = JSON.parse(source)
+  if (!isObject(value))
+    return { settings: {}, warnings: [`${file}: expected a JSON object, got ${kindOf(value)}; the file is skipped`] }
+  const warnings: Array<string> = []
+  const { models, ...rest } = value
+  const kept = pick(rest, Settings.fields, "", faultOf(Settings), warnings, file)
+  if (models !== undefined) {
+    if (isObject(models))
+      kept.models = pick(models, ModelSettings.fields, "models.", faultOf(ModelSettings), warnings, file)
+    else warnings.push(`${file}: models: expected an object, got ${kindOf(models)}; the key is ignored`)
+  }
+  return { settings: Schema.decodeUnknownSync(Settings)(kept), warnings }
+}
+
+/** Reads the file; a missing one is no settings. */
+export const loadSettings = (file: string): LoadedSettings => {
+  let text: string
+  try {
+    text = readFileSync(file, "utf8")
+  } catch (error) {
+    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) return none
+    return { settings: {}, warnings: [`${file}: cannot be read (${messageOf(error)}); it is skipped`] }
+  }
+  return readSettings(text, file)
+}
+
+/** The `models` section with the top-level default model in it. */
+export const modelSettings = (settings: Settings): ModelSettings => ({
+  ...settings.models,
+  ...(settings.defaultModel === undefined ? {} : { defaultModel: settings.defaultModel }),
+})

@@ -1,0 +1,132 @@
+/**
+ * A transcript as it reads: for a terminal, and as Markdown. Pure.
+ */
+import { type Entry, EntryKind } from "../../domain/entry.ts"
+import type { AssistantPart, Message, UserPart } from "../../domain/message.ts"
+import { shortArguments } from "./format.ts"
+import { oneLine, sanitize } from "./sanitize.ts"
+import type { Paint } from "./style.ts"
+
+/** Lines of a tool's output that a terminal shows. */
+const shownLines = 8
+
+const partText = (part: AssistantPart | UserPart): string => {
+  switch (part.type) {
+    case "text":
+      return part.text
+    case "image":
+      return `[image ${part.mediaType}]`
+    case "thinking":
+    case "toolCall":
+      return ""
+  }
+}
+
+const contentText = (content: ReadonlyArray<AssistantPart | UserPart>): string =>
+  content
+    .map(partText)
+    .filter((one) => one !== "")
+    .join("\n")
+
+const head = (text: string, lines: number): string => {
+  const all = text.trimEnd().split("\n")
+  return all.length <= lines ? all.join("\n") : `${all.slice(0, lines).join("\n")}\n… ${all.length - lines} more lines`
+}
+
+const indent = (text: string): string =>
+  text
+    .split("\n")
+    .map((one) => (one === "" ? "" : `  ${one}`))
+    .join("\n")
+
+const messageForTerminal = (message: Message, paint: Paint): Array<string> => {
+  switch (message.role) {
+    case "system": {
+      const sections = message.sections.map((section) => `${section.text === null ? "-" : ""}${section.name}`)
+      const tools = message.addTools.length === 0 ? [] : [`${message.addTools.length} tools`]
+      return [paint("dim", oneLine(`system: ${[...sections, ...tools].join(", ")}`))]
+    }
+    case "user":
+      return [paint("strong", sanitize(contentText(message.content)).replace(/^/gm, "> "))]
+    case "assistant": {
+      const text = sanitize(contentText(message.content)).trim()
+      const calls = message.content.flatMap((part) =>
+        part.type === "toolCall"
+          ? [paint("accent", `→ ${oneLine(part.name)} ${shortArguments(part.arguments, 100)}`.trimEnd())]
+          : [],
+      )
+      const ended =
+        message.stopReason === "error" || message.stopReason === "aborted"
+          ? [
+              paint(
+                "warning",
+                `[${message.stopReason}${message.error === undefined ? "" : `: ${oneLine(message.error)}`}]`,
+              ),
+            ]
+          : []
+      return [...(text === "" ? [] : [text]), ...calls, ...ended]
+    }
+    case "tool":
+      return [
+        paint(message.isError ? "error" : "dim", indent(head(sanitize(contentText(message.content)), shownLines))),
+      ]
+  }
+}
+
+const note = (entry: Entry): string =>
+  entry.kind === EntryKind.compaction
+    ? "the context was compacted here"
+    : entry.kind === EntryKind.reset
+      ? "a new context began here"
+      : entry.kind
+
+/** The transcript for a person at a terminal; long tool output is cut. */
+export const transcriptText = (entries: ReadonlyArray<Entry>, paint: Paint): string => {
+  const blocks = entries.map((entry) => {
+    const lines = entry.model
+      .flatMap((message) => messageForTerminal(message, paint))
+      .filter((one) => one.trim() !== "")
+    return lines.length > 0 ? lines.join("\n") : paint("dim", `[${oneLine(note(entry))}]`)
+  })
+  return blocks.join("\n\n")
+}
+
+/** A code fence that the text itself does not close. */
+const fenced = (text: string, language = ""): string => {
+  const longest = Math.max(2, ...[...text.matchAll(/`{3,}/g)].map((match) => match[0].length))
+  const fence = "`".repeat(longest + 1)
+  return `${fence}${language}\n${text.trimEnd()}\n${fence}`
+}
+
+const messageAsMarkdown = (message: Message): Array<string> => {
+  switch (message.role) {
+    case "system":
+      return []
+    case "user":
+      return [`## User\n\n${contentText(message.content)}`]
+    case "assistant": {
+      const text = contentText(message.content).trim()
+      const calls = message.content.flatMap((part) =>
+        part.type === "toolCall"
+          ? [`**Call** \`${part.name}\`\n\n${fenced(JSON.stringify(part.arguments, null, 2), "json")}`]
+          : [],
+      )
+      const ended =
+        message.stopReason === "stop" || message.stopReason === "tool_calls" ? [] : [`*Ended: ${message.stopReason}*`]
+      const parts = [...(text === "" ? [] : [text]), ...calls, ...ended]
+      return parts.length === 0 ? [] : [`## Assistant (${message.model})\n\n${parts.join("\n\n")}`]
+    }
+    case "tool":
+      return [
+        `**${message.isError ? "Failed" : "Result"}** \`${message.toolName}\`\n\n${fenced(sanitize(contentText(message.content)))}`,
+      ]
+  }
+}
+
+/** The whole transcript as Markdown, nothing cut but the prompt's system messages left out. */
+export const transcriptMarkdown = (title: string, entries: ReadonlyArray<Entry>): string => {
+  const blocks = entries.flatMap((entry) =>
+    entry.model.length === 0 ? [`*${note(entry)}*`] : entry.model.flatMap(messageAsMarkdown),
+  )
+  return [`# ${oneLine(title)}`, ...blocks].join("\n\n")
+}
