@@ -101,7 +101,7 @@ export const readWorld = (path: string): World => {
   }
 }
 
-/** Reads the file that unsafe calls append to; no file means no call. */
+/** Reads the file that unsafe calls append `start` and `end` lines to; no file means no call. */
 export const readEffects = (file: string): Effects => {
   let text = ""
   try {
@@ -112,7 +112,7 @@ export const readEffects = (file: string): Effects => {
   const effects = new Map<string, { starts: number; ends: number }>()
   for (const line of text.split("\n")) {
     const [what, token] = line.split(" ")
-    if (token === undefined) continue
+    if (token === undefined || (what !== "start" && what !== "end")) continue
     const found = effects.get(token) ?? { starts: 0, ends: 0 }
     if (what === "start") found.starts++
     else found.ends++

@@ -1,0 +1,134 @@
+/**
+ * One life of a node that kills itself: the real supervision tree, store and conversation machine, around them a store, models and tools that
+ * send SIGKILL to their own process at one point. `SUPER_PI_CRASH_CASE` is the case as JSON.
+ */
+import { appendFileSync, writeSync } from "node:fs"
+import { Effect, Layer, Logger, Schema, Stream } from "effect"
+import { defaultPolicy } from "../../src/actors/conversation/machine/data.ts"
+import { ConversationSettings } from "../../src/actors/conversation/settings.ts"
+import { ActorSystem } from "../../src/actors/kernel/index.ts"
+import { Sessions } from "../../src/actors/sessions.ts"
+import type { Failure } from "../../src/domain/failure.ts"
+import { Models, type ModelsService } from "../../src/models/model.ts"
+import { makeModels } from "../../src/models/service.ts"
+import { makeSqliteStore } from "../../src/storage/sqlite/store.ts"
+import { type Commit, Store, type StoreService } from "../../src/storage/store.ts"
+import { nodeLayer } from "../../src/supervisors/node.ts"
+import { defineTool } from "../../src/tools/define.ts"
+import { makeTools, Tools } from "../../src/tools/tools.ts"
+import { type ChildLine, type CrashCase, type CrashPoint, prompt, script } from "./case.ts"
+
+const given: CrashCase = JSON.parse(process.env.SUPER_PI_CRASH_CASE ?? "null")
+
+/** Written at once: what was printed before the kill is what the parent holds the database to. */
+const print = (line: ChildLine): void => {
+  writeSync(1, `${JSON.stringify(line)}\n`)
+}
+
+const counts = { commit: 0, model: 0, tool: 0 }
+
+/** Dies here if this is the point; else goes on. */
+const maybeDie = (at: CrashPoint["at"], n: number, when: CrashPoint["when"]): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const { crash } = given
+    if (crash === null || crash.at !== at || crash.n !== n || crash.when !== when) return Effect.void
+    process.kill(process.pid, "SIGKILL")
+    return Effect.never
+  })
+
+const ids = (rows: ReadonlyArray<{ readonly id: number }> | undefined) => (rows ?? []).map(({ id }) => id)
+
+const dyingStore = (store: StoreService): StoreService => ({
+  ...store,
+  commit: (commit: Commit) =>
+    Effect.suspend(() => {
+      const n = ++counts.commit
+      return maybeDie("commit", n, "before").pipe(
+        Effect.zipRight(store.commit(commit)),
+        Effect.tap((seq) =>
+          Effect.sync(() => {
+            const { entries, submissions, tasks } = commit
+            print({ type: "committed", seq, entries: ids(entries), tasks: ids(tasks), submissions: ids(submissions) })
+          }),
+        ),
+        Effect.tap(() => maybeDie("commit", n, "after")),
+      )
+    }),
+})
+
+const dyingModels = (models: ModelsService): ModelsService => ({
+  ...models,
+  stream: (request) =>
+    Stream.suspend(() => {
+      const n = ++counts.model
+      return Stream.fromEffect(maybeDie("model", n, "before")).pipe(
+        Stream.drain,
+        Stream.concat(
+          models.stream(request).pipe(
+            Stream.rechunk(1),
+            Stream.tap((part) => maybeDie("model", n, part.type === "finish" ? "after" : "during")),
+          ),
+        ),
+      )
+    }),
+})
+
+const logger = (name: string, replay: "safe" | "unsafe") =>
+  defineTool({
+    name,
+    description: `Appends a line to a file outside the workspace (${replay} to repeat)`,
+    parameters: Schema.Struct({ line: Schema.String }),
+    effects: ["exec"],
+    replay,
+    execute: ({ line }) =>
+      Effect.gen(function* () {
+        const n = ++counts.tool
+        yield* maybeDie("tool", n, "before")
+        appendFileSync(given.effects, `${line}\n`)
+        yield* maybeDie("tool", n, "during")
+        if (replay === "unsafe") appendFileSync(given.effects, `${line.replace("start", "end")}\n`)
+        yield* maybeDie("tool", n, "after")
+        return { output: [{ type: "text", text: `done ${line}` }] }
+      }),
+  })
+
+const settings = Layer.succeed(ConversationSettings, {
+  node: `child-${process.pid}`,
+  policy: defaultPolicy,
+  defaultMode: "auto",
+  defaultEffort: undefined,
+  defaultCwd: given.workspace,
+  confined: true,
+  platform: process.platform,
+  idleMs: 30_000,
+})
+
+const services = Layer.mergeAll(
+  ActorSystem.layer(),
+  Layer.scoped(Store, Effect.map(makeSqliteStore({ path: given.db }), dyingStore)),
+  Layer.succeed(Models, dyingModels(makeModels({ env: {}, script }))),
+  Layer.succeed(Tools, makeTools([logger("append", "unsafe"), logger("look", "safe")])),
+  settings,
+)
+
+/** Repeats what an earlier life began: the request ids make it the same conversation and the same submission. */
+const life: Effect.Effect<void, Failure, Sessions> = Effect.gen(function* () {
+  const sessions = yield* Sessions
+  const agent = { model: "script/crash" }
+  const opened = yield* sessions.open({ conversationId: null, agent, title: null, requestId: "open" })
+  const conversationId = opened.conversation_id
+  print({ type: "opened", conversation: conversationId })
+  const content = [{ type: "text" as const, text: prompt }]
+  const receipt = yield* sessions.submit({ conversationId, content, requestId: "turn" })
+  print({ type: "acknowledged", submission: receipt.submission_id })
+  const settled = yield* sessions.awaitSubmission({ conversationId, submissionId: receipt.submission_id })
+  print({ type: "settled", status: settled.status, text: settled.text, entry: settled.entry_id })
+})
+
+const program = life.pipe(
+  Effect.provide(Layer.provide(nodeLayer, services)),
+  Effect.tap(() => Effect.sync(() => print({ type: "counts", ...counts }))),
+  Effect.provide(Logger.remove(Logger.defaultLogger)),
+)
+
+await Effect.runPromise(program)

@@ -1,0 +1,108 @@
+/**
+ * A turn with three tool calls (unsafe, safe, unsafe at once), killed at every commit boundary and around every model request and tool call. After
+ * each restart: the same answer, nothing acknowledged missing, no unsafe call twice, a history that every provider accepts.
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { contextFaults } from "../../stress/context-faults.ts"
+import { faultsAtRest } from "../../stress/invariants.ts"
+import { bundleProgram, type Program } from "../support/program.ts"
+import { answer, type ChildLine, type CrashPoint, safeLine, unsafeTokens } from "./case.ts"
+import { Lives } from "./lives.ts"
+
+/** Commits, model requests and calls of the turn when nothing kills it; the first test holds them to the truth. */
+const whole = { commit: 8, model: 2, tool: 3 }
+
+let program: Program
+
+beforeAll(async () => {
+  program = await bundleProgram("test/crash/child.ts")
+})
+
+afterAll(() => program.remove())
+
+const settledOf = (lines: ReadonlyArray<ChildLine>) => lines.find((line) => line.type === "settled")
+
+const killed = (point: CrashPoint): string => `${point.when} ${point.at} ${point.n}`
+
+/** Kills at each point in turn, then lets one life run to its end. */
+const survives = async (points: ReadonlyArray<CrashPoint>): Promise<void> => {
+  const lives = new Lives(program.file)
+  try {
+    for (const point of points) {
+      const life = await lives.live(point)
+      expect(life.signal, `${killed(point)}: ${life.stderr}`).toBe("SIGKILL")
+      expect(life.lost).toEqual([])
+    }
+    const last = await lives.live(null)
+    expect(last, last.stderr).toMatchObject({ code: 0, lost: [] })
+    expect(settledOf(last.lines)).toMatchObject({ status: "done", text: answer })
+    expect(faultsAtRest(lives.world(), lives.effects(), contextFaults)).toEqual([])
+    for (const token of unsafeTokens) expect(lives.effects().get(token)?.starts ?? 0).toBeLessThanOrEqual(1)
+    expect(lives.written(safeLine)).toBeGreaterThanOrEqual(1)
+    expect(lives.world().submissions).toHaveLength(1)
+  } finally {
+    lives.remove()
+  }
+}
+
+const numbers = (count: number): ReadonlyArray<number> => Array.from({ length: count }, (_, at) => at + 1)
+
+const points = (at: CrashPoint["at"], whens: ReadonlyArray<CrashPoint["when"]>): ReadonlyArray<CrashPoint> =>
+  numbers(whole[at]).flatMap((n) => whens.map((when) => ({ at, n, when })))
+
+const commits = points("commit", ["before", "after"])
+const requests = points("model", ["before", "during", "after"])
+const calls = points("tool", ["before", "during", "after"])
+
+describe("a turn with three tool calls", () => {
+  it("makes as many commits, requests and calls as are killed below", async () => {
+    const lives = new Lives(program.file)
+    try {
+      const life = await lives.live(null)
+      expect(life.code, life.stderr).toBe(0)
+      expect(life.lines.find((line) => line.type === "counts")).toEqual({ type: "counts", ...whole })
+      expect(settledOf(life.lines)).toMatchObject({ status: "done", text: answer })
+      expect(faultsAtRest(lives.world(), lives.effects(), contextFaults)).toEqual([])
+      for (const token of unsafeTokens) expect(lives.effects().get(token)).toEqual({ starts: 1, ends: 1 })
+      expect(lives.written(safeLine)).toBe(1)
+    } finally {
+      lives.remove()
+    }
+  })
+
+  it("repeats nothing when it is opened again after it has ended", async () => {
+    const lives = new Lives(program.file)
+    try {
+      await lives.live(null)
+      const before = lives.world()
+      const again = await lives.live(null)
+      expect(settledOf(again.lines)).toMatchObject({ status: "done", text: answer })
+      expect(lives.world().entries).toEqual(before.entries)
+      for (const token of unsafeTokens) expect(lives.effects().get(token)?.starts).toBe(1)
+      expect(lives.written(safeLine)).toBe(1)
+    } finally {
+      lives.remove()
+    }
+  })
+})
+
+describe.concurrent("killed once, it ends the same", () => {
+  it.each([...commits, ...requests, ...calls].map((point) => [killed(point), point] as const))(
+    "%s",
+    async (_, point) => {
+      await survives([point])
+    },
+  )
+})
+
+describe.concurrent("killed again while it recovers, it ends the same", () => {
+  // Behind the last commit nothing is left to recover.
+  const first = commits.slice(0, -1).filter(({ n, when }) => when === (n % 2 === 0 ? "after" : "before"))
+  const twice = first.map((point, at): readonly [string, ReadonlyArray<CrashPoint>] => {
+    const again: CrashPoint = { at: "commit", n: 1, when: at % 4 < 2 ? "before" : "after" }
+    return [`${killed(point)}, then ${killed(again)}`, [point, again]]
+  })
+  it.each(twice)("%s", async (_, both) => {
+    await survives(both)
+  })
+})
