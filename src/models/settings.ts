@@ -38,6 +38,8 @@ export const ModelSettings = Schema.Struct({
   openaiResponsesModels: Schema.optional(Names),
   /** `reasoning_effort` by wire name, where the conversation sets no effort; default `{"gpt-6-sol": "none"}`. */
   openaiReasoningEffort: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.NonEmptyString })),
+  /** Summaries of reasoning asked of `/responses`, which shows them as thinking; default `auto`. */
+  openaiReasoningSummary: Schema.optional(Schema.Literal("auto", "concise", "detailed", "none")),
   /** How long the auth command may take, in milliseconds; default 10,000. */
   openaiAuthTimeoutMs: Schema.optional(PositiveInt),
   /** How long a token is kept, in milliseconds; default 60,000, 0 disables the cache. */

@@ -4,12 +4,21 @@
  */
 import type { ModelProvider } from "../model.ts"
 import { type Env, envValue, type ModelSettings } from "../settings.ts"
+import { anthropicProvider } from "./anthropic.ts"
+import { geminiProvider } from "./gemini.ts"
 import { mockProvider } from "./mock.ts"
+import { openaiProvider } from "./openai.ts"
 import { scriptProvider } from "./script.ts"
 import type { Script } from "./script-file.ts"
 
 export const builtinProviders = (
   env: Env,
-  _settings: ModelSettings,
+  settings: ModelSettings,
   script: Script | undefined,
-): ReadonlyArray<ModelProvider> => [mockProvider, scriptProvider(script ?? envValue(env, "SUPER_PI_SCRIPT") ?? null)]
+): ReadonlyArray<ModelProvider> => [
+  mockProvider,
+  scriptProvider(script ?? envValue(env, "SUPER_PI_SCRIPT") ?? null),
+  geminiProvider(env, settings),
+  anthropicProvider(env, settings),
+  openaiProvider(env, settings),
+]
