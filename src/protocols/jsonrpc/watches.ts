@@ -71,7 +71,7 @@ export const makeWatches = (options: WatchesOptions): Effect.Effect<Watches, nev
 
     /** Sends what the rules allow, as long as the outlet has room. */
     const flush = (watch: Watch) => {
-      while (outlet.hasRoom()) {
+      while (outlet.hasRoom() && watches.has(watch.id)) {
         const next = take(watch.buffer)
         if (next === null) break
         watch.buffer = next[1]
@@ -86,6 +86,7 @@ export const makeWatches = (options: WatchesOptions): Effect.Effect<Watches, nev
     const finish = (watch: Watch, exit: Exit.Exit<void, Failure>): Effect.Effect<void> =>
       Effect.gen(function* () {
         watch.subscription = null
+        if (!watches.has(watch.id)) return
         if (watch.buffer.lost) return revive(watch)
         if (Exit.isSuccess(exit)) watch.ended = { error: null }
         else {
@@ -98,12 +99,15 @@ export const makeWatches = (options: WatchesOptions): Effect.Effect<Watches, nev
     /** Reads events until the stream ends, the buffer is lost or the watch is closed. Never waits for the client. */
     const subscribe = (watch: Watch, after: number | null) => {
       const events = sessions.watch({ ...watch.target, after }).pipe(
-        Stream.runForEachWhile((event) =>
-          Effect.sync(() => {
-            if (!watches.has(watch.id)) return false
-            watch.buffer = offer(watch.buffer, JSON.stringify(event))
-            flush(watch)
-            return !watch.buffer.lost
+        // By chunk: a step per event would cost more than the event.
+        Stream.runForEachChunk((events) =>
+          Effect.suspend(() => {
+            for (const event of events) {
+              watch.buffer = offer(watch.buffer, JSON.stringify(event))
+              flush(watch)
+              if (watch.buffer.lost) return Effect.interrupt
+            }
+            return Effect.void
           }),
         ),
         Effect.exit,

@@ -1,0 +1,62 @@
+/**
+ * A `Sessions` service from one that may lose its owner: every call goes through `call`, which may repeat it on another owner, every
+ * watch through `watch`. Calls are made so that repeating changes nothing twice: `open` and `submit` get a request id when they have none; a
+ * `remove` that finds nothing when repeated has been carried out; everything else is a read or ends in the same state when done twice.
+ */
+import { randomUUID } from "node:crypto"
+import { Effect, Stream } from "effect"
+import type { SessionsService } from "../../actors/sessions.ts"
+import { type Failure, ServiceFailure } from "../../domain/failure.ts"
+import type { Attachment, OwnerGone, SessionsOver } from "./attachment.ts"
+
+/** One call on whichever service is current; `repeated` when an earlier owner may have carried it out. */
+export type Use<A> = (sessions: SessionsOver<OwnerGone>, repeated: boolean) => Effect.Effect<A, Failure | OwnerGone>
+
+export interface Via {
+  readonly call: <A>(use: Use<A>) => Effect.Effect<A, Failure>
+  readonly watch: SessionsService["watch"]
+}
+
+/** The service that answers through `via`. */
+export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
+  open: (payload) =>
+    Effect.suspend(() => {
+      const identified = { ...payload, requestId: payload.requestId ?? randomUUID() }
+      return call((sessions) => sessions.open(identified))
+    }),
+  submit: (payload) =>
+    Effect.suspend(() => {
+      const identified = { ...payload, requestId: payload.requestId ?? randomUUID() }
+      return call((sessions) => sessions.submit(identified))
+    }),
+  awaitSubmission: (payload) => call((sessions) => sessions.awaitSubmission(payload)),
+  watch,
+  cancel: (payload) => call((sessions) => sessions.cancel(payload)),
+  state: (payload) => call((sessions) => sessions.state(payload)),
+  configure: (payload) => call((sessions) => sessions.configure(payload)),
+  list: (payload) => call((sessions) => sessions.list(payload)),
+  transcript: (payload) => call((sessions) => sessions.transcript(payload)),
+  remove: (payload) =>
+    call((sessions, repeated) => {
+      const removed = sessions.remove(payload)
+      return repeated ? Effect.catchTag(removed, "NotFound", () => Effect.succeed({ removed: true })) : removed
+    }),
+  retry: (payload) => call((sessions) => sessions.retry(payload)),
+  tree: call((sessions) => sessions.tree),
+})
+
+const goneFailure = new ServiceFailure({
+  code: "owner_gone",
+  detail: "the process that holds the database ended; try again",
+  reference: "attach",
+})
+
+/** The sessions of an attachment for a caller that does not take over: when the owner goes, calls fail with `owner_gone`. */
+export const attachedSessions = ({ sessions }: Attachment): SessionsService =>
+  deriveSessions({
+    call: (use) => Effect.catchTag(use(sessions, false), "OwnerGone", () => goneFailure),
+    watch: (payload) => watchOnce(sessions.watch(payload)),
+  })
+
+const watchOnce = <A>(stream: Stream.Stream<A, Failure | OwnerGone>): Stream.Stream<A, Failure> =>
+  Stream.catchTag(stream, "OwnerGone", () => Stream.fail(goneFailure))

@@ -1,0 +1,45 @@
+/**
+ * The session contract served from a `Sessions` service. A fault of the node reaches the caller as a failure with a reference and the log
+ * with its cause; it never ends the connection.
+ */
+import { randomUUID } from "node:crypto"
+import { Cause, Effect, Option, Stream } from "effect"
+import { SessionRpcs } from "../../actors/contract.ts"
+import type { SessionsService } from "../../actors/sessions.ts"
+import { type Failure, ServiceFailure } from "../../domain/failure.ts"
+import { relayWatch } from "./relay.ts"
+
+const fault = (cause: Cause.Cause<unknown>): Effect.Effect<ServiceFailure> => {
+  const reference = randomUUID().slice(0, 8)
+  const failure = new ServiceFailure({ code: "defect", detail: `internal error (reference ${reference})`, reference })
+  return Effect.as(Effect.annotateLogs(Effect.logError("attached call failed", cause), { reference }), failure)
+}
+
+const isFailure = (cause: Cause.Cause<Failure>): boolean => Option.isSome(Cause.failureOption(cause))
+
+const guard = <A>(effect: Effect.Effect<A, Failure>): Effect.Effect<A, Failure> =>
+  Effect.catchAllCause(effect, (cause) =>
+    isFailure(cause) ? Effect.failCause(cause) : Effect.flatMap(fault(cause), Effect.fail),
+  )
+
+const guardStream = <A>(stream: Stream.Stream<A, Failure>): Stream.Stream<A, Failure> =>
+  Stream.catchAllCause(stream, (cause) =>
+    isFailure(cause) ? Stream.failCause(cause) : Stream.unwrap(Effect.map(fault(cause), Stream.fail)),
+  )
+
+/** The handlers of the group, as a layer. */
+export const handlersOf = (sessions: SessionsService) =>
+  SessionRpcs.toLayer({
+    Open: (payload) => guard(sessions.open(payload)),
+    Submit: (payload) => guard(sessions.submit(payload)),
+    AwaitSubmission: (payload) => guard(sessions.awaitSubmission(payload)),
+    Watch: (payload) => guardStream(relayWatch(sessions, payload)),
+    Cancel: (payload) => guard(sessions.cancel(payload)),
+    State: (payload) => guard(sessions.state(payload)),
+    Configure: (payload) => guard(sessions.configure(payload)),
+    List: (payload) => guard(sessions.list(payload)),
+    Transcript: (payload) => guard(sessions.transcript(payload)),
+    Remove: (payload) => guard(sessions.remove(payload)),
+    Retry: (payload) => guard(sessions.retry(payload)),
+    Tree: () => guard(sessions.tree),
+  })
