@@ -21,6 +21,9 @@ import { type Behavior, behavior } from "../kernel/index.ts"
 import type { CallSlot, MachineEvent, Verdict } from "./machine/data.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 
+/** A span without a captured stack, which would cost more than the rest of a short job. */
+const untraced = { captureStackTrace: false } as const
+
 /** Sends a message to the conversation; suspends while its mailbox is full. */
 export type Send = (event: MachineEvent) => Effect.Effect<void>
 
@@ -58,7 +61,7 @@ export const prepareJob = (options: {
     yield* send({ type: "prepared", token, model: model.id, system: diffPrompt(options.prompt, prompt) })
   }).pipe(
     Effect.catchAll((error: ModelError) => send({ type: "modelFailed", token, error })),
-    Effect.withSpan("conversation.prepare"),
+    Effect.withSpan("conversation.prepare", untraced),
   )
 }
 
@@ -113,7 +116,7 @@ export const modelJob = (options: {
     ),
     // A failure behind `finish` has nothing left to say: the response is whole.
     Effect.catchAll((error: ModelError) => (finished ? Effect.void : send({ type: "modelFailed", token, error }))),
-    Effect.withSpan("conversation.request", { attributes: { "gen_ai.request.model": request.model } }),
+    Effect.withSpan("conversation.request", { ...untraced, attributes: { "gen_ai.request.model": request.model } }),
   )
 }
 
@@ -144,7 +147,7 @@ export const callsJob = (options: {
 }): Effect.Effect<void> =>
   Effect.forEach(options.calls, (call) => judge(call, options)).pipe(
     Effect.flatMap((verdicts) => options.send({ type: "callsPrepared", token: options.token, verdicts })),
-    Effect.withSpan("conversation.prepareCalls"),
+    Effect.withSpan("conversation.prepareCalls", untraced),
   )
 
 const judge = (
@@ -227,7 +230,7 @@ export const toolJob = (options: {
     yield* send({ type: "toolEnded", task, result })
   }).pipe(
     Effect.scoped,
-    Effect.withSpan("conversation.tool", { attributes: { "gen_ai.tool.name": options.slot.call.name } }),
+    Effect.withSpan("conversation.tool", { ...untraced, attributes: { "gen_ai.tool.name": options.slot.call.name } }),
   )
 
 /** The first line of why a job crashed. */

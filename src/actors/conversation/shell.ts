@@ -2,7 +2,7 @@
  * The thin shell around the conversation machine: commits a decision, then adopts its data, then performs its actions. One per
  * incarnation of the actor; every method runs inside the actor's handlers, one at a time.
  */
-import { Clock, Deferred, Effect, Random } from "effect"
+import { Clock, Effect, Random } from "effect"
 import { contextOf } from "../../domain/context.ts"
 import type { MachineState } from "../../domain/event.ts"
 import type { Failure } from "../../domain/failure.ts"
@@ -24,6 +24,7 @@ import {
   nextEvent,
   postpone,
   stateTimeout,
+  stop,
   type Transition,
   tell,
   timeout,
@@ -59,8 +60,10 @@ export type Change = Transition<MachineState, Shell, ConversationMessage>
 interface RunningJob {
   readonly job: Job
   readonly ref: ActorRef<"go">
-  readonly cancelled: Deferred.Deferred<void>
 }
+
+/** A job that is stopped is interrupted at once; its end is waited for with its finalizers. */
+const jobSpec = { restart: "temporary", shutdownMs: 0 } as const
 
 /** What ends a job in its own words; everything else ends it in its `Down`. */
 const terminal: ReadonlySet<MachineEvent["type"]> = new Set([
@@ -256,7 +259,7 @@ export class Shell {
     const { agent, context } = this.data
     switch (action.type) {
       case "publish":
-        return Effect.sync(() => this.hub.publish(action.event, this.turn, now))
+        return Effect.sync(() => this.hub.publish(action.event, action.turn, now))
       case "succeed":
         return Effect.sync(() => action.reply.succeed(action.value as never))
       case "fail":
@@ -290,9 +293,7 @@ export class Shell {
         return this.start({ type: "tool", task: slot.task.id }, running)
       }
       case "stopJobs":
-        return Effect.forEach(this.jobs.values(), (running) => Deferred.succeed(running.cancelled, undefined), {
-          discard: true,
-        })
+        return Effect.forEach(this.jobs.values(), (running) => this.self.fork(stop(running.ref)), { discard: true })
       case "timer":
         return this.follow(timeout(action.timer, action.ms, { type: "timer", timer: action.timer }))
       case "clearTimer":
@@ -320,19 +321,16 @@ export class Shell {
 
   private readonly send = (event: MachineEvent): Effect.Effect<void> => tell(this.self.ref, event)
 
-  /** Starts a job; it ends early when its cancel is given, after its own finalizers. */
+  /** Starts a job as a watched child. */
   private start(name: Job, run: Effect.Effect<void>): Effect.Effect<void> {
-    return Effect.gen(this, function* () {
-      const cancelled = yield* Deferred.make<void>()
-      const label = name.type === "tool" ? `tool-${name.task}` : `${name.type}-${name.token}`
-      const ref = yield* this.self.spawn(job(name.type, Effect.raceFirst(run, Deferred.await(cancelled))), {
-        name: label,
-        childSpec: { restart: "temporary", shutdownMs: 10 },
-      })
-      this.jobs.set(ref.id, { job: name, ref, cancelled })
-      yield* this.self.watch(ref)
-      yield* tell(ref, "go")
-    }).pipe(Effect.orDie)
+    const label = name.type === "tool" ? `tool-${name.task}` : `${name.type}-${name.token}`
+    return this.self.spawn(job(name.type, run), { name: label, childSpec: jobSpec }).pipe(
+      Effect.orDie,
+      Effect.flatMap((ref) => {
+        this.jobs.set(ref.id, { job: name, ref })
+        return Effect.zipRight(this.self.watch(ref), tell(ref, "go"))
+      }),
+    )
   }
 
   private follow(action: MachineAction<ConversationMessage>): Effect.Effect<void> {

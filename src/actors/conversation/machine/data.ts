@@ -166,7 +166,8 @@ export type Job =
 export type TimerName = "backoff" | "flush"
 
 export type Action =
-  | { readonly type: "publish"; readonly event: EventBody }
+  /** `turn` is the generation that the event is about, null outside a turn. */
+  | { readonly type: "publish"; readonly event: EventBody; readonly turn: TaskId | null }
   | { readonly type: "succeed"; readonly reply: Reply<never>; readonly value: unknown }
   | { readonly type: "fail"; readonly reply: Reply<never>; readonly failure: Failure }
   | { readonly type: "prepare"; readonly token: number }

@@ -58,7 +58,7 @@ export class Draft {
   }
 
   publish(event: EventBody): void {
-    this.actions.push({ type: "publish", event })
+    this.actions.push({ type: "publish", event, turn: this.data.run?.generation.id ?? null })
   }
 
   succeed<A>(reply: Reply<A>, value: A): void {

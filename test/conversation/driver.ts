@@ -1,0 +1,360 @@
+/**
+ * Drives the pure machine without a clock, a model or a store: commits go to a map, jobs wait in a list until the test lets them end. It
+ * checks after every commit that records only move along legal transitions, and can "kill" the process at any point: everything but
+ * the committed rows is forgotten, and the machine recovers from them.
+ */
+
+import {
+  type Action,
+  type CallSlot,
+  type Data,
+  defaultPolicy,
+  type Env,
+  type MachineEvent,
+  type Policy,
+  type Reply,
+} from "../../src/actors/conversation/machine/data.ts"
+import { decide } from "../../src/actors/conversation/machine/decide.ts"
+import { contextState } from "../../src/domain/context.ts"
+import type { DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
+import type { Entry } from "../../src/domain/entry.ts"
+import type { EventBody } from "../../src/domain/event.ts"
+import type { ConversationId, DocumentId, EntryId, Seq, SubmissionId, TaskId } from "../../src/domain/ids.ts"
+import type { ToolCallPart, UserPart } from "../../src/domain/message.ts"
+import { text } from "../../src/domain/message.ts"
+import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
+import type { Task } from "../../src/domain/task.ts"
+import type { ModelError } from "../../src/models/model.ts"
+import { ModelRejected, ModelTransient } from "../../src/models/model.ts"
+import type { Commit } from "../../src/storage/store.ts"
+
+const conversation = 1 as ConversationId
+
+export type PendingJob =
+  | { readonly type: "prepare"; readonly token: number }
+  | { readonly type: "model"; readonly token: number }
+  | { readonly type: "calls"; readonly token: number; readonly calls: ReadonlyArray<ToolCallPart> }
+  | { readonly type: "tool"; readonly slot: CallSlot }
+
+/** What a caller was told. */
+export interface Answer {
+  readonly kind: string
+  readonly ok: boolean
+  readonly value: unknown
+}
+
+const order = ["pending", "running", "waiting", "sleeping", "completing", "terminal"]
+
+/** Status changes that a task row may make in one commit; `pending → terminal` is a call that never started. */
+const legal = new Set([
+  "pending>running",
+  "pending>terminal",
+  "pending>waiting",
+  "pending>pending",
+  "running>running",
+  "running>waiting",
+  "running>sleeping",
+  "running>terminal",
+  "running>pending",
+  "waiting>waiting",
+  "waiting>running",
+  "waiting>terminal",
+  "sleeping>running",
+  "sleeping>sleeping",
+  "sleeping>terminal",
+])
+
+export class Driver {
+  data: Data
+  readonly entries: Array<Entry> = []
+  readonly tasks = new Map<TaskId, Task>()
+  readonly submissions = new Map<SubmissionId, Submission>()
+  readonly documents = new Map<DocumentId, DocumentRecord>()
+  jobs: Array<PendingJob> = []
+  timers = new Set<string>()
+  readonly events: Array<EventBody> = []
+  readonly answers: Array<Answer> = []
+  /** Task ids of calls that began, in order; a task that appears twice was run again. */
+  readonly started: Array<{ readonly task: TaskId; readonly replay: string }> = []
+  readonly settled: Array<SubmissionId> = []
+  now = 1_000
+  seq = 0
+  commits = 0
+  private ids = 0
+  private readonly policy: Policy
+
+  constructor(policy: Partial<Policy> = {}) {
+    this.policy = { ...defaultPolicy, ...policy }
+    this.data = this.load()
+    this.recover()
+  }
+
+  private load(): Data {
+    const documents: Record<string, DocumentId> = {}
+    for (const record of this.documents.values()) documents[record.kind] = record.id
+    return {
+      state: "recovering",
+      conversation: {
+        id: conversation,
+        parent: null,
+        owner: null,
+        principal: "local",
+        title: null,
+        createdAt: 0,
+        updatedAt: 0,
+      },
+      agent: {},
+      documents,
+      usage: { models: {} },
+      context: contextState(this.entries),
+      entryCount: this.entries.length,
+      queue: [],
+      run: null,
+      parked: null,
+      cancels: [],
+    }
+  }
+
+  private recover(): void {
+    const open = [...this.tasks.values()].filter((task) => task.status !== "terminal")
+    const submissions = [...this.submissions.values()].filter(
+      (row) => row.status === "queued" || row.status === "placed",
+    )
+    const live = [...this.documents.values()].find((record) => record.kind === "pi.live")
+    const results = new Set<string>()
+    for (const entry of this.entries) for (const m of entry.model) if (m.role === "tool") results.add(m.callId)
+    this.send({
+      type: "recover",
+      stored: {
+        tasks: open,
+        submissions,
+        live: (live?.value as LiveDocument | undefined) ?? null,
+        results,
+        batch: this.entries.findLast((entry) => entry.kind === "pi.assistant") ?? null,
+      },
+      replayOf: (tool) => (tool.startsWith("safe") ? "safe" : "unsafe"),
+    })
+  }
+
+  /** The process dies: memory is gone, the committed rows stay. */
+  kill(): void {
+    this.jobs = []
+    this.timers.clear()
+    this.data = this.load()
+    this.recover()
+  }
+
+  send(event: MachineEvent): void {
+    const id =
+      <T>(): (() => T) =>
+      () =>
+        ++this.ids as T
+    const env: Env = {
+      now: this.now++,
+      ids: { entry: id<EntryId>(), task: id<TaskId>(), submission: id<SubmissionId>(), document: id<DocumentId>() },
+      node: "test",
+      fence: 1,
+      random: 0.5,
+      policy: this.policy,
+    }
+    const decision = decide(this.data, event, env)
+    if (decision.type === "postpone") throw new Error(`${event.type} postponed in ${this.data.state}`)
+    if (decision.commit !== null) this.commit(decision.commit)
+    this.data = decision.data
+    for (const action of decision.actions) this.perform(action)
+  }
+
+  private commit(commit: Commit): void {
+    this.commits++
+    const seq = ++this.seq as Seq
+    for (const entry of commit.entries ?? []) {
+      const last = this.entries.at(-1)
+      if (last !== undefined && entry.id <= last.id) throw new Error("entry ids must grow")
+      this.entries.push({ ...entry, seq })
+    }
+    for (const task of commit.tasks ?? []) {
+      const before = this.tasks.get(task.id)
+      const change = `${before?.status ?? "pending"}>${task.status}`
+      if (before?.status === "terminal") throw new Error(`task ${task.id} was terminal already`)
+      if (!legal.has(change) || !order.includes(task.status))
+        throw new Error(`illegal transition ${change} (${task.kind})`)
+      if (task.status === "terminal" && task.outcome === null) throw new Error("terminal without outcome")
+      this.tasks.set(task.id, { ...task, seq })
+    }
+    for (const row of commit.submissions ?? []) {
+      const before = this.submissions.get(row.id)
+      if (before?.status === "done" || before?.status === "unanswered") throw new Error("a settled submission changed")
+      this.submissions.set(row.id, { ...row, seq })
+    }
+    for (const write of commit.documents ?? []) {
+      const created = this.documents.get(write.id)?.createdSeq ?? seq
+      this.documents.set(write.id, { ...write, createdSeq: created, retiredSeq: null, seq })
+    }
+  }
+
+  private perform(action: Action): void {
+    switch (action.type) {
+      case "publish":
+        this.events.push(action.event)
+        return
+      case "succeed":
+        action.reply.succeed(action.value as never)
+        return
+      case "fail":
+        action.reply.fail(action.failure)
+        return
+      case "prepare":
+        this.jobs.push({ type: "prepare", token: action.token })
+        return
+      case "request":
+        this.jobs.push({ type: "model", token: action.token })
+        return
+      case "prepareCalls":
+        this.jobs.push({ type: "calls", token: action.token, calls: action.calls })
+        return
+      case "runTool":
+        if (this.tasks.get(action.slot.task.id)?.status !== "running") throw new Error("a call ran before its intent")
+        this.started.push({ task: action.slot.task.id, replay: action.slot.replay })
+        this.jobs.push({ type: "tool", slot: action.slot })
+        return
+      case "stopJobs":
+        // As with the shell: each job ends by itself, later, with a `jobEnded`.
+        return
+      case "timer":
+        this.timers.add(action.timer)
+        return
+      case "clearTimer":
+        this.timers.delete(action.timer)
+        return
+      case "settle":
+        this.settled.push(action.submission.id)
+        return
+      case "self":
+        this.send(action.event)
+    }
+  }
+
+  private reply<A>(kind: string): Reply<A> {
+    return {
+      succeed: (value) => void this.answers.push({ kind, ok: true, value }),
+      fail: (failure) => void this.answers.push({ kind, ok: false, value: failure }),
+    }
+  }
+
+  submit(value: string, whenBusy: WhenBusy = "followUp"): void {
+    const content: ReadonlyArray<UserPart> = [text(value)]
+    this.send({ type: "submit", content, whenBusy, requestId: null, reply: this.reply("submit") })
+  }
+
+  cancel(): void {
+    this.send({ type: "cancel", reply: this.reply("cancel") })
+  }
+
+  retry(): void {
+    this.send({ type: "retry", reply: this.reply("retry") })
+  }
+
+  configure(): void {
+    this.send({ type: "configure", agent: { effort: "low" }, reply: this.reply("configure") })
+  }
+
+  fire(timer: "backoff" | "flush"): void {
+    if (!this.timers.delete(timer)) return
+    this.send({ type: "timer", timer })
+  }
+
+  private take(at: number): PendingJob | undefined {
+    return this.jobs.splice(at, 1)[0]
+  }
+
+  /** Streams text of the model job at `at`, if it is one. */
+  streamText(at: number, delta: string): void {
+    const job = this.jobs[at]
+    if (job?.type === "model") this.send({ type: "text", token: job.token, delta })
+  }
+
+  /** Streams output of the tool job at `at`, if it is one. */
+  output(at: number, chunk: string): void {
+    const job = this.jobs[at]
+    if (job?.type === "tool") this.send({ type: "toolOutput", task: job.slot.task.id, chunk })
+  }
+
+  /** Ends a job well. `calls` are names of the tools that a model job calls. */
+  finish(at: number, calls: ReadonlyArray<string> = []): void {
+    const job = this.take(at)
+    switch (job?.type) {
+      case "prepare":
+        this.send({ type: "prepared", token: job.token, model: "test/model", system: null })
+        return
+      case "model": {
+        const parts = calls.map(
+          (name, k): ToolCallPart => ({ type: "toolCall", id: `c${++this.ids}-${k}`, name, arguments: {} }),
+        )
+        const content = [text("said"), ...parts]
+        const stopReason = calls.length > 0 ? "tool_calls" : "stop"
+        const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 }
+        this.send({ type: "responded", token: job.token, finished: { content, stopReason, usage } })
+        return
+      }
+      case "calls":
+        this.send({
+          type: "callsPrepared",
+          token: job.token,
+          verdicts: job.calls.map(({ name }) =>
+            name.startsWith("refused")
+              ? { type: "refuse", blocked: true, reason: "not allowed" }
+              : {
+                  type: "run",
+                  args: {},
+                  replay: name.startsWith("safe") ? "safe" : "unsafe",
+                  execution: name.endsWith("one") ? "sequential" : "parallel",
+                },
+          ),
+        })
+        return
+      case "tool":
+        this.send({ type: "toolEnded", task: job.slot.task.id, result: { output: [text("result")] } })
+        return
+      case undefined:
+    }
+  }
+
+  /** Fails the model or prepare job at `at`. */
+  failModel(at: number, transient: boolean): void {
+    const job = this.jobs[at]
+    if (job === undefined || (job.type !== "model" && job.type !== "prepare")) return
+    this.take(at)
+    const base = { model: "test/model", status: 500, detail: "no" }
+    const error: ModelError = transient
+      ? new ModelTransient({ ...base, reason: "server_error", retryAfterMs: null })
+      : new ModelRejected(base)
+    this.send({ type: "modelFailed", token: job.token, error })
+  }
+
+  /** The job at `at` crashes, or ends because it was stopped. */
+  end(at: number, how: "crashed" | "stopped"): void {
+    const job = this.take(at)
+    if (job === undefined) return
+    const end =
+      how === "stopped"
+        ? ({ type: "stopped" } as const)
+        : ({ type: "crashed", reference: "r", message: "broke" } as const)
+    const named =
+      job.type === "tool" ? ({ type: "tool", task: job.slot.task.id } as const) : { type: job.type, token: job.token }
+    this.send({ type: "jobEnded", job: named, end })
+  }
+
+  /** Lets everything end well until nothing is left to do. */
+  drain(): void {
+    for (let steps = 0; this.jobs.length > 0 || this.timers.size > 0; steps++) {
+      if (steps > 10_000) throw new Error("the machine does not come to rest")
+      if (this.jobs.length > 0) {
+        if (this.data.run?.cancelling === true) this.end(0, "stopped")
+        else this.finish(0)
+      } else {
+        this.fire("backoff")
+        this.fire("flush")
+      }
+    }
+  }
+}
