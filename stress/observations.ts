@@ -2,6 +2,7 @@
  * What clients were told while the load ran: the promises that the check holds the database to.
  */
 import type { Receipt, Settled } from "../src/actors/contract.ts"
+import type { Event } from "../src/domain/event.ts"
 import type { AssistantPart, UserPart } from "../src/domain/message.ts"
 import type { Job } from "./plan.ts"
 
@@ -31,6 +32,29 @@ export class Observations {
   calls = 0
   events = 0
   kills = 0
+  readonly #listeners = new Set<(event: Event) => void>()
+
+  /** Every event that any watcher sees. */
+  event(event: Event): void {
+    this.events++
+    for (const listener of this.#listeners) listener(event)
+  }
+
+  /** Resolves at the next event of a type, or after `limit` milliseconds without one. */
+  next(type: Event["type"], limit: number): Promise<void> {
+    return new Promise((resolve) => {
+      const done = () => {
+        clearTimeout(timer)
+        this.#listeners.delete(listener)
+        resolve()
+      }
+      const timer = setTimeout(done, limit)
+      const listener = (event: Event) => {
+        if (event.type === type) done()
+      }
+      this.#listeners.add(listener)
+    })
+  }
 
   fault(text: string): void {
     if (this.faults.length < 100) this.faults.push(text)

@@ -25,16 +25,23 @@ export interface Plan {
   /** By conversation, in the order in which they are submitted. */
   readonly jobs: ReadonlyArray<ReadonlyArray<Job>>
   readonly script: Script
-  /** Milliseconds after the start, ascending. */
-  readonly killAt: ReadonlyArray<number>
+  /** By time, ascending. */
+  readonly kills: ReadonlyArray<Kill>
+}
+
+/** From `at` (milliseconds after the start) on, the node is killed at once, or `afterMs` after a watcher next sees such an event. */
+export interface Kill {
+  readonly at: number
+  readonly on: "now" | "tool_started" | "text_delta" | "tool_completed"
+  readonly afterMs: number
 }
 
 /** More prompts than a conversation gets through. */
 const jobsPerConversation = (seconds: number): number => Math.min(400, 10 + seconds * 4)
 
 /** Writes `start` and `end` of one call to the log, atomically by line, with a moment in between in which a kill can hit. */
-const command = (log: string, token: string): string =>
-  `printf 'start ${token}\\n' >> '${log}'; sleep 0.02; printf 'end ${token}\\n' >> '${log}'; echo done ${token}`
+const command = (log: string, token: string, seconds: number): string =>
+  `printf 'start ${token}\\n' >> '${log}'; sleep ${seconds}; printf 'end ${token}\\n' >> '${log}'; echo done ${token}`
 
 interface Scripted {
   readonly job: Job
@@ -53,7 +60,7 @@ const scripted = (key: string, log: string, source: Random): Scripted => {
       if (source.chance(0.3)) return { name: "read", args: { path: "notes.txt" } }
       const token = `${key}.${batch}.${call}`
       unsafe.push(token)
-      return { name: "bash", args: { command: command(log, token) } }
+      return { name: "bash", args: { command: command(log, token, source.pick([0.02, 0.02, 0.2])) } }
     })
     steps.push({ text: `step ${batch} of ${key}`, tools, chunkMs: source.pick([0, 0, 3]) })
   }
@@ -68,7 +75,10 @@ const scripted = (key: string, log: string, source: Random): Scripted => {
   return { job: { key, prompt: `job ${key} please`, answer, unsafe }, steps: [first, ...rest] }
 }
 
-/** `log` is the file that unsafe calls append to, outside the workspace. */
+/**
+ * A rule answers the last prompt of the text that the model sees: prompts that stand side by side (one was cancelled) reach it joined.
+ * `log` is the file that unsafe calls append to, outside the workspace.
+ */
 export const makePlan = (options: Options, log: string): Plan => {
   const source = random(options.seed)
   const all = Array.from({ length: options.conversations }, (_, conversation) =>
@@ -77,14 +87,18 @@ export const makePlan = (options: Options, log: string): Plan => {
     ),
   )
   const span = options.seconds * 1_000
-  const killAt = Array.from(
+  const kills = Array.from(
     { length: options.kills },
-    () => Math.round(span * 0.1) + source.int(Math.round(span * 0.85)),
+    (): Kill => ({
+      at: Math.round(span * 0.1) + source.int(Math.round(span * 0.85)),
+      on: source.pick(["now", "tool_started", "tool_started", "text_delta", "tool_completed"]),
+      afterMs: source.int(20),
+    }),
   )
   return {
     options,
     jobs: all.map((conversation) => conversation.map(({ job }) => job)),
-    script: { rules: all.flat().map(({ job, steps }) => ({ match: `^job ${job.key} `, steps })) },
-    killAt: killAt.sort((a, b) => a - b),
+    script: { rules: all.flat().map(({ job, steps }) => ({ match: `job ${job.key} please$`, steps })) },
+    kills: kills.sort((a, b) => a.at - b.at),
   }
 }

@@ -31,6 +31,9 @@ export interface Report {
 /** The answers that are still due get this long after the load has ended, in milliseconds. */
 const settleLimit = 120_000
 
+/** A kill that is to hit an event waits this long for one, in milliseconds. */
+const eventLimit = 2_000
+
 const wait = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 const within = async <A>(limit: number, what: string, work: Promise<A>): Promise<A> => {
@@ -60,8 +63,10 @@ class Killer {
   }
 
   async run(plan: Plan, started: number, seen: Observations): Promise<void> {
-    for (const at of plan.killAt) {
+    for (const { at, on, afterMs } of plan.kills) {
       await wait(Math.max(0, started + at - Date.now()))
+      if (on !== "now") await seen.next(on, eventLimit)
+      await wait(afterMs)
       this.#up = this.#restart()
       await this.#up
       seen.kills++

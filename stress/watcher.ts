@@ -23,8 +23,8 @@ export class Watcher {
   }
 
   #one(event: Event): void {
-    const { fault } = { fault: (text: string) => this.#observations.fault(`watch ${this.#conversation}: ${text}`) }
-    this.#observations.events++
+    const fault = (text: string) => this.#observations.fault(`watch ${this.#conversation}: ${text}`)
+    this.#observations.event(event)
     if (event.conversation_id !== this.#conversation) fault(`got an event of conversation ${event.conversation_id}`)
     if (this.#last !== null && event.type !== "snapshot" && event.seq_no !== this.#last + 1) {
       fault(`${event.type} has seq_no ${event.seq_no} after ${this.#last}`)

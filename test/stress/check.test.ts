@@ -287,9 +287,9 @@ describe("the plan", () => {
   })
 
   it("kills within the time of the load and answers every prompt by a rule of its own", () => {
-    const { killAt, jobs, script } = makePlan({ conversations: 2, seconds: 5, seed: 1, kills: 9 }, "log")
-    expect(killAt).toHaveLength(9)
-    for (const at of killAt) expect(at).toBeLessThanOrEqual(5_000)
+    const { kills, jobs, script } = makePlan({ conversations: 2, seconds: 5, seed: 1, kills: 9 }, "log")
+    expect(kills).toHaveLength(9)
+    for (const { at } of kills) expect(at).toBeLessThanOrEqual(5_000)
     for (const { prompt } of jobs.flat()) {
       expect(script.rules.filter(({ match }) => new RegExp(match, "s").test(prompt))).toHaveLength(1)
     }
