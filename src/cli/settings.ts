@@ -82,16 +82,19 @@ const faultOf =
   (value) => {
     const result = Schema.decodeUnknownEither(schema)(value)
     if (Either.isRight(result)) return null
-    const issue = ParseResult.ArrayFormatter.formatErrorSync(result.left)[0]
-    const path = issue?.path ?? []
-    return {
-      path: path.map(String).join("."),
-      expected: (issue?.message ?? "another value")
-        .replace(/^Expected /, "")
-        .replace(/, actual .*$/s, "")
-        .replace(/ \| undefined$/, ""),
-      actual: at(value, path),
-    }
+    const issues = ParseResult.ArrayFormatter.formatErrorSync(result.left)
+    const path = issues[0]?.path ?? []
+    // One issue for each member of a union; all of one place together say what was expected there.
+    const expected = issues
+      .filter((issue) => issue.path.join() === path.join())
+      .map((issue) =>
+        issue.message
+          .replace(/^Expected /, "")
+          .replace(/, actual .*$/s, "")
+          .replace(/ \| undefined$/, ""),
+      )
+      .filter((one, index, all) => one !== "undefined" && all.indexOf(one) === index)
+    return { path: path.map(String).join("."), expected: expected.join(" | "), actual: at(value, path) }
   }
 
 /** Pure: what the text of a settings file means. */

@@ -21,13 +21,14 @@ export interface Paste {
 
 export const noPaste: Paste = { pasting: false, pending: "" }
 
-/** How many characters at the end of `text` could be the start of `marker`. */
-const overlap = (text: string, marker: string): number => {
-  for (let n = Math.min(marker.length - 1, text.length); n > 1; n--) if (text.endsWith(marker.slice(0, n))) return n
+/** How many characters at the end of `text`, at least `least`, could be the start of `marker`. */
+const overlap = (text: string, marker: string, least: number): number => {
+  for (let n = Math.min(marker.length - 1, text.length); n >= least; n--)
+    if (text.endsWith(marker.slice(0, n))) return n
   return 0
 }
 
-/** Passes `chunk` through. A lone escape is passed at once: it may be the Escape key. */
+/** Passes `chunk` through. Outside a paste a lone escape is passed at once: it may be the Escape key. */
 export const filterPaste = (before: Paste, chunk: string): { readonly paste: Paste; readonly out: string } => {
   let rest = before.pending + chunk
   let pasting = before.pasting
@@ -35,7 +36,7 @@ export const filterPaste = (before: Paste, chunk: string): { readonly paste: Pas
   for (;;) {
     const marker = pasting ? close : open
     const at = rest.indexOf(marker)
-    const piece = at < 0 ? rest.slice(0, rest.length - overlap(rest, marker)) : rest.slice(0, at)
+    const piece = at < 0 ? rest.slice(0, rest.length - overlap(rest, marker, pasting ? 1 : 2)) : rest.slice(0, at)
     out += pasting ? piece.replace(/\r\n|\r|\n/g, pastedBreak) : piece
     if (at < 0) return { paste: { pasting, pending: rest.slice(piece.length) }, out }
     rest = rest.slice(at + marker.length)
