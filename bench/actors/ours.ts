@@ -236,7 +236,7 @@ export const restarts = ({ run }: Ours, failure: () => unknown) =>
       const fragile = behavior<number, Fragile>({
         init: () => 1,
         receive: (state, message) => {
-          if (message._tag === "Crash") return Effect.suspend(() => Effect.fail(failure()))
+          if (message._tag === "Crash") return Effect.fail(failure())
           message.reply.succeed(state)
           return Effect.succeed(state)
         },

@@ -9,6 +9,7 @@ import type { Ask } from "./ask.ts"
 import type { ActorContext, Behavior, SpawnOptions } from "./behavior.ts"
 import { type AnyFiber, spanOf } from "./effect-internals.ts"
 import { DownNotice, Envelope, Letter } from "./envelope.ts"
+import type { SpawnError } from "./errors.ts"
 import { Extras } from "./extras.ts"
 import type { Kernel } from "./kernel.ts"
 import * as lifecycle from "./lifecycle.ts"
@@ -170,8 +171,10 @@ export class Cell extends Mailbox implements ActorContext<unknown>, ActorRef<unk
     return extras.scope
   }
 
-  spawn<S, N, R>(behavior: Behavior<S, N, R>, options?: SpawnOptions) {
-    return this.kernel.spawn(behavior, this, options)
+  spawn<S, N, R>(behavior: Behavior<S, N, R>, options?: SpawnOptions): Effect.Effect<ActorRef<N>, SpawnError, R> {
+    return Effect.withFiberRuntime<ActorRef<N>, SpawnError, R>((fiber) =>
+      this.kernel.spawn(fiber as AnyFiber, behavior, this, options),
+    )
   }
 
   watch(ref: ActorRef<never>): Effect.Effect<void> {

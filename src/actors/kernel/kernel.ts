@@ -10,6 +10,7 @@ import {
   FiberRef,
   FiberRefs,
   HashSet,
+  Logger,
   LogLevel,
   Option,
   Runtime,
@@ -156,21 +157,21 @@ export class Kernel implements ActorSystemService {
 
   // ---- spawn ------------------------------------------------------------------------------------------------------------------
 
+  /** Called by the spawning fiber. */
   spawn<S, M, R>(
+    fiber: AnyFiber,
     behavior: Behavior<S, M, R>,
     parent: Cell,
     options: SpawnOptions | undefined,
-  ): Effect.Effect<ActorRef<M>, SpawnError, R> {
-    return Effect.withFiberRuntime<ActorRef<M>, SpawnError, R>((fiber) => {
-      const { hooks } = parent.behavior
-      const refused = hooks?.refuse?.(parent) ?? null
-      if (refused !== null) return Effect.fail(spawnError(parent, options?.name ?? behavior.name, refused))
-      const spec = hooks?.childDefaults === undefined ? options : withDefaults(options, hooks.childDefaults)
-      const cell = this.newCell(behavior, parent, spec, this.envOf(fiber as AnyFiber))
-      if (cell instanceof SpawnError) return Effect.fail(cell)
-      launch(cell, null)
-      return cell.status < STARTING ? Effect.succeed(cell) : this.awaitUp(cell)
-    })
+  ): Effect.Effect<ActorRef<M>, SpawnError> {
+    const { hooks } = parent.behavior
+    const refused = hooks?.refuse?.(parent) ?? null
+    if (refused !== null) return Effect.fail(spawnError(parent, options?.name ?? behavior.name, refused))
+    const spec = hooks?.childDefaults === undefined ? options : withDefaults(options, hooks.childDefaults)
+    const cell = this.newCell(behavior, parent, spec, this.envOf(fiber))
+    if (cell instanceof SpawnError) return Effect.fail(cell)
+    launch(cell, null)
+    return cell.status < STARTING ? Effect.succeed(cell) : this.awaitUp(cell)
   }
 
   /** A cell in its parent's list, not launched. */
@@ -215,7 +216,9 @@ export class Kernel implements ActorSystemService {
   reportCrash(cell: Cell, cause: Cause.Cause<unknown>): void {
     const level = fiberRefValue(cell.env, FiberRef.currentMinimumLogLevel)
     if (LogLevel.greaterThan(level, LogLevel.Warning)) return
-    if (HashSet.size(fiberRefValue(cell.env, FiberRef.currentLoggers)) === 0) return
+    // The tracer logger adds to the current span, and here is none.
+    const loggers = HashSet.remove(fiberRefValue(cell.env, FiberRef.currentLoggers), Logger.tracerLogger)
+    if (HashSet.size(loggers) === 0) return
     const log = Effect.logWarning(`actor ${cell.path} crashed: ${describeCause(cause)}`, cause)
     this.fork(Effect.annotateLogs(log, { actor: cell.path }), cell.env)
   }

@@ -1,7 +1,7 @@
 /**
  * What can be done with actors from anywhere: spawn, tell, ask, watch, stop.
  */
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { Ask } from "./ask.ts"
 import type { Behavior, SpawnOptions } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
@@ -24,10 +24,14 @@ export const spawn = <S, M, R = never>(
   behavior: Behavior<S, M, R>,
   options?: SpawnOptions & { readonly parent?: ActorRef<never> },
 ): Effect.Effect<ActorRef<M>, SpawnError, R | ActorSystem> =>
-  Effect.flatMap(ActorSystem, (system) => {
-    const parent = cellOf(options?.parent ?? system.guardian)
-    return parent.kernel.spawn(behavior, parent, options)
+  Effect.withFiberRuntime<ActorRef<M>, SpawnError, R>((fiber) => {
+    const parent = cellOf(options?.parent ?? Context.unsafeGet(contextOf(fiber), ActorSystem).guardian)
+    return parent.kernel.spawn(fiber as AnyFiber, behavior, parent, options)
   })
+
+// The R of `spawn` demands the system, so it is in the context of every fiber that gets here.
+const contextOf = (fiber: { readonly currentContext: Context.Context<never> }): Context.Context<ActorSystem> =>
+  fiber.currentContext as Context.Context<ActorSystem>
 
 /**
  * Sends a message. Waits while the mailbox is full (an interrupted wait has sent nothing); never waits when an actor tells itself.

@@ -3,10 +3,10 @@
  * budget is used up, or its end was asked for. A handler that is done at once is not run through the fiber at all; a handler that
  * suspends suspends this worker, and the run queue goes on with another.
  *
- * The fiber ends, and a fresh one takes its place later, when a handler failed, left children behind (they end with it), was
- * interrupted, or changed the fiber's flags. Rules K1 to K9 of docs/kernel.md.
+ * The fiber ends, and a fresh one takes its place later, when a handler left children behind (they end with it), was interrupted, or
+ * changed the fiber's flags. Rules K1 to K9 of docs/kernel.md.
  */
-import { Effect, type Exit } from "effect"
+import { Cause, Effect, type Exit } from "effect"
 import type { Cell } from "./cell.ts"
 import {
   type AnyFiber,
@@ -38,6 +38,10 @@ export class Worker {
   private left = 0
   private flags = 0
   private doomed = false
+  /** The fiber is to end. */
+  private over = false
+  /** Why the last handler failed, when its children have to end first. */
+  private failure: Cause.Cause<unknown> | null = null
   readonly loop: Effect.Effect<void, unknown>
   private readonly park: Effect.Effect<void>
 
@@ -57,7 +61,10 @@ export class Worker {
       body: () => this.handling,
       step: (state) => this.handled(state),
     })
-    this.loop = Effect.zipRight(enter, turns)
+    // One catch around many turns: a handler that fails costs the others nothing, and not the fiber.
+    const guarded = Effect.catchAllCause(turns, (cause) => this.failed(cause))
+    const rounds = Effect.whileLoop({ while: () => !this.over, body: () => guarded, step: () => {} })
+    this.loop = Effect.zipRight(enter, rounds)
   }
 
   /** Interrupts the handler in progress; the fiber does nothing else afterwards. */
@@ -72,7 +79,19 @@ export class Worker {
     const { cell, item } = this
     this.cell = null
     this.item = undefined
-    if (cell !== null) handlerEnded(cell, item, exit)
+    if (cell === null) return
+    if (this.failure === null) handlerEnded(cell, item, exit)
+    else handlerFailed(cell, item, this.failure)
+  }
+
+  private failed(cause: Cause.Cause<unknown>): Effect.Effect<void> {
+    if (this.fiber !== null && hasChildren(this.fiber)) {
+      this.failure = cause
+      this.over = true
+    } else {
+      this.letFail(cause)
+    }
+    return Effect.void
   }
 
   private handled(state: unknown): void {
@@ -84,9 +103,9 @@ export class Worker {
   private advance(): boolean {
     const { kernel } = this
     const fiber = this.fiber
-    if (fiber === null) return false
+    if (fiber === null) return this.end()
     for (;;) {
-      if (this.doomed || hasChildren(fiber) || runtimeFlagsOf(fiber) !== this.flags) return false
+      if (this.doomed || hasChildren(fiber) || runtimeFlagsOf(fiber) !== this.flags) return this.end()
       const cell = this.cell ?? this.borrow()
       if (cell === null) return this.rest()
       if (cell.status !== RUNNING) {
@@ -108,7 +127,13 @@ export class Worker {
       const item = cell.take()
       this.item = item
       if (fiberRefsOf(fiber) !== cell.env) setFiberRefs(fiber, cell.env)
-      const handling = item instanceof Envelope ? item.deliver(cell) : cell.behavior.receive(cell.state, item, cell)
+      let handling: Handling | null
+      try {
+        handling = item instanceof Envelope ? item.deliver(cell) : cell.behavior.receive(cell.state, item, cell)
+      } catch (defect) {
+        this.letFail(Cause.die(defect))
+        continue
+      }
       if (handling === null) {
         this.item = undefined
         continue
@@ -118,14 +143,19 @@ export class Worker {
         cell.state = instruction(handling).value
         this.item = undefined
       } else if (_op === "Failure") {
-        this.cell = null
-        this.item = undefined
-        handlerFailed(cell, item, instruction(handling).cause)
+        this.letFail(instruction(handling).cause)
       } else {
         this.handling = handling
         return true
       }
     }
+  }
+
+  private letFail(cause: Cause.Cause<unknown>): void {
+    const { cell, item } = this
+    this.cell = null
+    this.item = undefined
+    if (cell !== null) handlerFailed(cell, item, cause)
   }
 
   private borrow(): Cell | null {
@@ -143,9 +173,14 @@ export class Worker {
     this.cell = null
   }
 
+  private end(): boolean {
+    this.over = true
+    return false
+  }
+
   /** No work for this worker: it parks, or ends where enough are parked. */
   private rest(): boolean {
-    if (!this.kernel.mayPark()) return false
+    if (!this.kernel.mayPark()) return this.end()
     this.handling = this.park
     return true
   }
