@@ -71,7 +71,7 @@ const claudeBudget: Readonly<Record<Exclude<Effort, "none">, number>> = {
 }
 
 /** Whether a Claude model decides itself how much to think (4.6 and later). */
-export const isAdaptiveClaude = (name: string): boolean =>
+const isAdaptiveClaude = (name: string): boolean =>
   !/claude-(instant|2|3|(opus|sonnet|haiku)-4-(0|1|5|2025))/.test(name)
 
 /** Most tokens of one answer of the models with a thinking budget. */

@@ -62,8 +62,9 @@ export class ProviderNotConfigured extends Schema.TaggedError<ProviderNotConfigu
   detail: Schema.optional(Schema.String),
 }) {
   override get message() {
-    const what = this.provider === "" ? "no model provider" : `provider "${this.provider}" (model "${this.model}")`
-    return `${what} is not configured: ${this.detail ?? `set ${this.variables.join(" or ")}`}`
+    const todo = this.detail ?? `set ${this.variables.join(" or ")}`
+    if (this.provider === "") return `no model provider is configured: ${todo}`
+    return `provider "${this.provider}" (model "${this.model}") is not configured: ${todo}`
   }
 }
 

@@ -9,7 +9,7 @@ const Names = Schema.Array(Schema.NonEmptyString)
 const PositiveInt = Schema.Int.pipe(Schema.positive())
 
 /** What is known of one model beyond the built-in table, keyed by `provider/model` in {@link ModelSettings}. */
-export const ModelOverride = Schema.Struct({
+const ModelOverride = Schema.Struct({
   /** Tokens. */
   contextWindow: Schema.optional(PositiveInt),
   /** Tokens of one answer. */
@@ -17,7 +17,6 @@ export const ModelOverride = Schema.Struct({
   images: Schema.optional(Schema.Boolean),
   thinking: Schema.optional(Schema.Boolean),
 })
-export type ModelOverride = typeof ModelOverride.Type
 
 export const ModelSettings = Schema.Struct({
   /** The model of conversations that choose none. `--model` and `SUPER_PI_DEFAULT_MODEL` come first. */

@@ -64,7 +64,22 @@ export const validHistory: fc.Arbitrary<ReadonlyArray<Message>> = fc
   )
   .map((parts) => parts.flat())
 
+/** Metadata as a provider package would have left it, but for its values. */
+const damagedMeta = fc.record(
+  { anthropic: fc.anything(), openai: fc.anything(), google: fc.record({ thoughtSignature: fc.anything() }) },
+  { requiredKeys: [] },
+)
+
 const damagedPart = fc.oneof(
+  fc.record({ type: fc.constantFrom("text", "thinking"), text: anyText, meta: damagedMeta }),
+  fc.record({
+    type: fc.constant("thinking"),
+    text: anyText,
+    meta: fc.record({
+      anthropic: fc.record({ signature: fc.anything() }),
+      openai: fc.record({ itemId: fc.anything(), reasoningEncryptedContent: fc.anything() }, { requiredKeys: [] }),
+    }),
+  }),
   fc.record({ type: fc.constant("text"), text: anyText }),
   fc.record({ type: fc.constant("text"), text: anyText, meta: fc.anything() }),
   fc.record({ type: fc.constant("thinking"), text: anyText, signature: fc.option(anyText, { nil: undefined }) }),

@@ -1,3 +1,6 @@
+/**
+ * Every provider against a local server that streams as the services document it: answers, faults, broken streams, interruption.
+ */
 import { afterEach, describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import type { AssistantMessage, Message } from "../../src/domain/message.ts"

@@ -1,3 +1,6 @@
+/**
+ * The echo model and the scripted model.
+ */
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

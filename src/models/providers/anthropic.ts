@@ -22,7 +22,7 @@ const marked = (message: LanguageModelV3Message): LanguageModelV3Message => ({
  * Places the four cache breakpoints that a request may have: behind the tools, behind the system prompt, where the request before
  * this one ended, and at the end.
  */
-export const withCacheBreakpoints = (prompt: Prompt): Prompt => {
+const withCacheBreakpoints = (prompt: Prompt): Prompt => {
   const { messages, tools } = prompt
   const last = messages.length - 1
   const answer = messages.findLastIndex(({ role }) => role === "assistant")

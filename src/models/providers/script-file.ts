@@ -68,7 +68,7 @@ export const Script = Schema.Struct({
 export type Script = typeof Script.Type
 
 /** Decodes a script; the error is one line: `SUPER_PI_SCRIPT: at rules.0.steps: expected …`. */
-export const decodeScript = (source: string, value: unknown): Effect.Effect<Script, string> =>
+const decodeScript = (source: string, value: unknown): Effect.Effect<Script, string> =>
   Schema.decodeUnknown(Script, { onExcessProperty: "error" })(value).pipe(
     Effect.mapError((error) => {
       const [issue] = ParseResult.ArrayFormatter.formatErrorSync(error)

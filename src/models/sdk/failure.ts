@@ -99,7 +99,7 @@ export const modelError = (model: string, error: unknown, redact: Redact, now: n
 
   const network = links.find(isNetwork)
   const call = links.find((link) => typeof link.statusCode === "number" || typeof link.responseBody === "string")
-  const rawStatus = typeof call?.statusCode === "number" ? call.statusCode : null
+  const rawStatus = Number.isInteger(call?.statusCode) ? Number(call?.statusCode) : null
   if (network !== undefined && (rawStatus === null || rawStatus < 300)) {
     const deepest = links.findLast((link) => typeof link.message === "string" && link.message !== "")
     return transient(

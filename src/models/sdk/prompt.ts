@@ -38,6 +38,8 @@ export interface PromptTraits {
   readonly systemChanges: "system" | "note"
   /** Whether a thinking part of this model can be sent back. */
   readonly replays: (part: ThinkingPart) => boolean
+  /** Whether metadata goes back with the parts that the model itself wrote. */
+  readonly metadata: boolean
   /** The longest call id, in characters. */
   readonly callIdLength: number
   /** Sends `strict: false` with every tool, for services that are strict by default. */
@@ -70,7 +72,7 @@ const change = (message: SystemMessage): string =>
     .join("\n\n")
 
 /** The tools after every addition and removal, in the order in which they were added. */
-export const currentTools = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolSpec> => {
+const currentTools = (messages: ReadonlyArray<Message>): ReadonlyArray<ToolSpec> => {
   const tools = new Map<string, ToolSpec>()
   for (const message of messages) {
     if (message.role !== "system") continue
@@ -96,7 +98,7 @@ const options = (meta: JsonObject | undefined, own: boolean): { providerOptions?
 type AssistantContent = LanguageModelV3TextPart | LanguageModelV3ReasoningPart | LanguageModelV3ToolCallPart
 
 const assistant = (message: AssistantMessage, traits: PromptTraits, ids: WireIds): Array<AssistantContent> => {
-  const own = message.model === traits.model
+  const own = traits.metadata && message.model === traits.model
   const out: Array<AssistantContent> = []
   for (const part of message.content) {
     if (part.type === "text") out.push({ type: "text", text: part.text, ...options(part.meta, own) })

@@ -47,7 +47,7 @@ export interface AiSdkProviderOptions {
   readonly variables: ReadonlyArray<string>
   /** What is known of a model; defaults are text only, unknown window. */
   readonly info?: (name: string) => Partial<Pick<ModelInfo, "contextWindow" | "images" | "thinking">>
-  readonly traits?: (name: string) => Partial<Omit<PromptTraits, "model" | "images">>
+  readonly traits?: (name: string) => Partial<Omit<PromptTraits, "model" | "images" | "metadata">>
   /** What its history must look like; default: what every service accepts. */
   readonly rules?: (name: string) => ValidityRules
   /** Provider options of a request. */
@@ -62,9 +62,17 @@ const plainTraits: Omit<PromptTraits, "model" | "images"> = {
   errorFlag: false,
   systemChanges: "note",
   replays: (part) => part.meta !== undefined,
+  metadata: true,
   callIdLength: 40,
   lenientTools: false,
 }
+
+/** Whether a package refused the request itself, before anything was sent. */
+const isRefusedByPackage = (error: unknown): boolean =>
+  error instanceof TypeError
+    ? error.cause === undefined
+    : error instanceof Error &&
+      /^AI_(InvalidArgument|TypeValidation|UnsupportedFunctionality|InvalidPrompt)/.test(error.name)
 
 /** Ends a fiber's request: the connection closes as soon as the scope does. */
 const abortable = Effect.acquireRelease(
@@ -119,9 +127,14 @@ export const aiSdkProvider = (options: AiSdkProviderOptions): ModelProvider => {
     return made
   }
 
-  /** What is sent: the checked history in the package's shape. */
-  const callOptions = (request: ModelRequest, model: ModelInfo, checked: Repaired): LanguageModelV3CallOptions => {
-    const traits = { ...plainTraits, ...options.traits?.(model.name), model: model.id, images: model.images }
+  /** What is sent: the checked history in the package's shape, with or without the metadata of the model's own parts. */
+  const callOptions = (
+    request: ModelRequest,
+    model: ModelInfo,
+    checked: Repaired,
+    metadata: boolean,
+  ): LanguageModelV3CallOptions => {
+    const traits = { ...plainTraits, ...options.traits?.(model.name), model: model.id, images: model.images, metadata }
     const plain = toPrompt(checked.messages, traits)
     const call = options.call?.({ ...request, name: model.name }, plain) ?? {}
     const prompt = call.prompt?.(plain) ?? plain
@@ -155,9 +168,11 @@ export const aiSdkProvider = (options: AiSdkProviderOptions): ModelProvider => {
       const language = yield* attempt(() => load(model.name))
       const checked = repair(request.messages, options.rules?.(model.name) ?? validityRules.strict)
       if (checked.repairs.length > 0) yield* Effect.logDebug("history repaired", ...checked.repairs)
-      const call = yield* Effect.try({ try: () => callOptions(request, model, checked), catch: failed(model) })
+      const send = async (metadata: boolean) =>
+        language.doStream({ ...callOptions(request, model, checked, metadata), abortSignal: controller.signal })
+      // Stored metadata that a package refuses to read must not end the conversation: the same request goes without it.
       const { stream } = yield* attempt(() =>
-        Promise.resolve(language.doStream({ ...call, abortSignal: controller.signal })),
+        send(true).catch((error: unknown) => (isRefusedByPackage(error) ? send(false) : Promise.reject(error))),
       )
       const reader = stream.getReader()
       yield* Effect.addFinalizer(() => Effect.sync(() => void reader.cancel().catch(() => {})))

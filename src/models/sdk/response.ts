@@ -34,7 +34,7 @@ const count = (value: number | undefined): number =>
   value === undefined || !Number.isFinite(value) || value < 0 ? 0 : Math.round(value)
 
 /** Our counts: `input` includes what was read from and written to the cache, `output` includes reasoning. */
-export const usageOf = (usage: LanguageModelV3Usage | undefined): Usage => {
+const usageOf = (usage: LanguageModelV3Usage | undefined): Usage => {
   if (usage === undefined) return noUsage
   const { inputTokens, outputTokens } = usage
   const parts = count(inputTokens?.noCache) + count(inputTokens?.cacheRead) + count(inputTokens?.cacheWrite)

@@ -11,7 +11,8 @@ const bounded = (ms: number): number | null =>
 const fromHeader = (value: string, now: number): number | null => {
   const text = value.trim()
   if (/^\d+(\.\d+)?$/.test(text)) return bounded(Number(text) * 1_000)
-  const at = Date.parse(text)
+  // `Date.parse` takes nearly anything for a date; an HTTP date starts with the weekday.
+  const at = /^[A-Za-z]{3,9},? /.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(at) ? null : bounded(Math.max(0, at - now))
 }
 
