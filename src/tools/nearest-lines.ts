@@ -32,7 +32,7 @@ const sizeOf = (pairs: ReadonlyMap<string, number>): number => {
 }
 
 /** Sørensen–Dice coefficient of two lines by their character pairs. */
-export const similarity = (left: ReadonlyMap<string, number>, right: ReadonlyMap<string, number>): number => {
+const similarity = (left: ReadonlyMap<string, number>, right: ReadonlyMap<string, number>): number => {
   const total = sizeOf(left) + sizeOf(right)
   if (total === 0) return 0
   let shared = 0

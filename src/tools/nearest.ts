@@ -3,7 +3,7 @@
  */
 
 /** Levenshtein distance, both texts cut to 64 characters. */
-export const distance = (left: string, right: string): number => {
+const distance = (left: string, right: string): number => {
   const a = left.slice(0, 64)
   const b = right.slice(0, 64)
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)

@@ -62,7 +62,7 @@ const numeric = (noun: string, schema: JsonObject): string => {
 }
 
 /** What a subschema wants, in words: `an integer from 1 to 2000`. */
-export const describeSchema = (schema: Json | undefined): string => {
+const describeSchema = (schema: Json | undefined): string => {
   if (!isObject(schema)) return "another value"
   const options = schema.anyOf
   if (Array.isArray(options)) return options.map(describeSchema).join(" or ")

@@ -57,7 +57,7 @@ const chunkBytes = 1 << 20
 const pieceChars = 1 << 22
 
 /** Compiles what models write: a leading `(?i)`, and escapes that only the older syntax allows. */
-export const compilePattern = (input: Pick<SearchInput, "pattern" | "literal" | "ignoreCase">): RegExp => {
+const compilePattern = (input: Pick<SearchInput, "pattern" | "literal" | "ignoreCase">): RegExp => {
   let { pattern: source, ignoreCase } = input
   if (input.literal) source = source.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")
   else if (source.startsWith("(?i)")) {
@@ -73,7 +73,7 @@ export const compilePattern = (input: Pick<SearchInput, "pattern" | "literal" | 
 }
 
 /** The part of a long line around the first match. */
-export const excerpt = (line: string, index: number, chars: number): string => {
+const excerpt = (line: string, index: number, chars: number): string => {
   if (line.length <= chars) return line
   const from = Math.max(0, Math.min(index - Math.floor(chars / 4), line.length - chars))
   const to = from + chars

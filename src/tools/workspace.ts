@@ -26,7 +26,7 @@ export interface ResolvedPath {
 }
 
 /** The path leaves a confined workspace. */
-export class OutsideWorkspace extends Data.TaggedError("OutsideWorkspace")<{
+class OutsideWorkspace extends Data.TaggedError("OutsideWorkspace")<{
   readonly path: string
   readonly canonical: string
   readonly root: string
@@ -38,7 +38,7 @@ export class OutsideWorkspace extends Data.TaggedError("OutsideWorkspace")<{
 }
 
 /** The path cannot be resolved: `reason` says why in words. */
-export class UnusablePath extends Data.TaggedError("UnusablePath")<{ readonly path: string; readonly reason: string }> {
+class UnusablePath extends Data.TaggedError("UnusablePath")<{ readonly path: string; readonly reason: string }> {
   override get message() {
     return `${this.path}: ${this.reason}`
   }
@@ -82,7 +82,7 @@ export const reasonOf = (error: unknown): string => {
 }
 
 /** Whether an absolute path is `root` or below it. Both without links. */
-export const isInside = (root: string, path: string): boolean =>
+const isInside = (root: string, path: string): boolean =>
   path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
 
 /** The canonical form of an absolute path, of which the end need not exist. */
