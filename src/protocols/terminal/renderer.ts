@@ -133,7 +133,7 @@ export const render = (view: View, event: Event): Rendered => {
     }
     case "turn_started":
       return {
-        view: { ...view, startedAt: view.startedAt ?? event.timestamp_ms, retry: null, shown: false },
+        view: { ...view, startedAt: view.startedAt ?? event.timestamp_ms, retry: null, shown: false, lastError: null },
         blocks: [],
       }
     case "text_delta":
@@ -185,9 +185,9 @@ export const render = (view: View, event: Event): Rendered => {
         line("warning", `✗ ${oneLine(event.name)} was not run: ${oneLine(event.reason)}`),
       ])
     case "turn_error":
-      return error({ ...view, shown: false }, event.message)
+      return error(view, event.message)
     case "turn_cancelled":
-      return alone({ ...view, shown: false, tools: new Map() }, [line("warning", "cancelled")])
+      return alone({ ...view, tools: new Map() }, [line("warning", "cancelled")])
     case "turn_completed":
       return alone({ ...view, shown: false }, [])
     case "state_changed": {
