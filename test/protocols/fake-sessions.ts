@@ -49,6 +49,8 @@ const tail = 100_000
 export const makeFakeSessions = (options: {
   readonly journal?: string
   readonly hold?: boolean
+  /** Inputs are admitted durably and never answered: what a crash between the commit and the answer looks like. */
+  readonly stall?: boolean
   /** Shown as the root of the tree, to tell owners apart. */
   readonly name?: string
 }): Effect.Effect<FakeSessions, never, Scope.Scope> =>
@@ -215,6 +217,7 @@ export const makeFakeSessions = (options: {
           if (text === "defect") return yield* Effect.die(new Error("a defect with a secret"))
           const submission = yield* admit(conversation, ++ids, text, payload.requestId)
           journal({ in: conversation.id, submit: submission.id, text, requestId: payload.requestId })
+          if (options.stall === true) return yield* Effect.never
           const answer = receipt(conversation, submission)
           yield* Effect.forkIn(run(conversation, submission), scope)
           return answer

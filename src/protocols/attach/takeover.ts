@@ -3,7 +3,7 @@
  * starts over and calls in flight are repeated. Rules: docs/attach.md. The shell around `election.ts`: one fiber carries out its commands and
  * is the only one that changes the state; callers wait for its changes.
  */
-import { Clock, Deferred, Effect, ExecutionStrategy, Exit, FiberId, Scope, Stream } from "effect"
+import { type Cause, Clock, Deferred, Effect, ExecutionStrategy, Exit, FiberId, Scope, Stream } from "effect"
 import type { SessionsService } from "../../actors/sessions.ts"
 import type { Event } from "../../domain/event.ts"
 import { type Failure, ServiceFailure } from "../../domain/failure.ts"
@@ -69,6 +69,8 @@ export const takeover = <Lease, EClaim extends { readonly _tag: string }, EOwn>(
     let gone: Effect.Effect<void> = Effect.never
     let changed = Deferred.unsafeMake<void>(FiberId.none)
     let closed = false
+    /** A fault in what the loop was given; nobody would ever be told otherwise. */
+    let crash: Cause.Cause<never> | null = null
     const asked = yield* Effect.makeLatch(false)
     // Everything that the loop acquires; it ends after the loop.
     const work = yield* Scope.fork(scope, ExecutionStrategy.sequential)
@@ -150,7 +152,12 @@ export const takeover = <Lease, EClaim extends { readonly _tag: string }, EOwn>(
         enter(next)
         return loop(then)
       })
-    yield* Effect.forkIn(loop(start), scope)
+    const crashed = (cause: Cause.Cause<never>) =>
+      Effect.sync(() => {
+        crash = cause
+        announce()
+      })
+    yield* Effect.forkIn(Effect.onError(loop(start), crashed), scope)
 
     const noOwner = (reason: Reason<E>): E | ServiceFailure =>
       reason.type === "own"
@@ -165,6 +172,7 @@ export const takeover = <Lease, EClaim extends { readonly _tag: string }, EOwn>(
     const owner = (not: Current | null): Effect.Effect<Current, E | ServiceFailure> =>
       Effect.suspend(() => {
         if (closed) return Effect.fail(leaving)
+        if (crash !== null) return Effect.failCause(crash)
         if (state.name === "failed") return Effect.fail(noOwner(state.reason))
         if (state.name !== "electing" && current !== null && current !== not) return Effect.succeed(current)
         return Effect.zipRight(Deferred.await(changed), owner(not))
