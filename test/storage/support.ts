@@ -27,7 +27,8 @@ export const bundle = async (directory: string, name: string, source: string): P
     bundle: true,
     platform: "node",
     format: "esm",
-    packages: "external",
+    // a native module cannot be bundled; the rest is, so that children start fast
+    external: ["better-sqlite3"],
     logLevel: "error",
   })
   const modules = join(directory, "program", "node_modules")

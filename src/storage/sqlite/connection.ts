@@ -2,6 +2,7 @@
  * Opens database files: recognises ours without changing a byte of what is not, migrates, sets the pragmas.
  */
 import { closeSync, openSync, statSync } from "node:fs"
+import { pathToFileURL } from "node:url"
 import type BetterSqlite3 from "better-sqlite3"
 import { ForeignDatabase, NewerDatabase } from "../errors.ts"
 import { codeOf } from "./failures.ts"
@@ -105,7 +106,24 @@ export const openWriter = (
 /** Opens `path` for reading only, whether or not somebody is writing it. Throws storage errors and the driver's. */
 export const openReader = (Driver: typeof BetterSqlite3, path: string): Database => {
   mustBeFile(path)
-  const db = new Driver(path, { readonly: true, fileMustExist: true, timeout: 5000 })
+  try {
+    return recognised(new Driver(path, { readonly: true, fileMustExist: true, timeout: readerTimeout }), path)
+  } catch (cause) {
+    // in a directory where this user may not write, SQLite cannot make the shared memory of the log; without a log it needs none
+    const code = codeOf(cause)
+    if (!code.startsWith("SQLITE_CANTOPEN") && !code.startsWith("SQLITE_READONLY")) throw cause
+    if (statSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined) throw cause
+    return recognised(
+      new Driver(`${pathToFileURL(path).href}?immutable=1`, { readonly: true, fileMustExist: true }),
+      path,
+    )
+  }
+}
+
+/** Milliseconds that a reader waits, blocked, while the last owner writes its log back. */
+const readerTimeout = 5000
+
+const recognised = (db: Database, path: string): Database => {
   try {
     if (recognise(db, path) === "empty") throw new ForeignDatabase({ location: path, detail: "it is empty" })
     return db

@@ -89,7 +89,17 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
       }
     })
   /** Several statements that see one state of the database. */
-  const snapshot = <A>(body: () => A): Effect.Effect<A, ReadError> => read(db.transaction(body))
+  const begin = db.prepare("BEGIN")
+  const end = db.prepare("COMMIT")
+  const snapshot = <A>(body: () => A): Effect.Effect<A, ReadError> =>
+    read(() => {
+      begin.run()
+      try {
+        return body()
+      } finally {
+        if (db.inTransaction) end.run()
+      }
+    })
 
   const option = <A>(decode: (location: string, row: SqlRow) => A, row: SqlRow | undefined): A | null =>
     row === undefined ? null : decode(location, row)
