@@ -154,7 +154,7 @@ export class Driver {
       ids: { entry: id<EntryId>(), task: id<TaskId>(), submission: id<SubmissionId>(), document: id<DocumentId>() },
       node: "test",
       fence: 1,
-      random: 0.5,
+      random: () => 0.5,
       policy: this.policy,
     }
     const decision = decide(this.data, event, env)

@@ -11,7 +11,7 @@ const kinds = ["entry", "task", "submission", "document"] as const
 type Kind = (typeof kinds)[number]
 
 /** Ids fetched at once. */
-const block = 16
+const block = 32
 
 export class IdReserve implements IdSource {
   private readonly reserve: { [K in Kind]: Array<IdsByKind[K]> } = { entry: [], task: [], submission: [], document: [] }
@@ -25,6 +25,11 @@ export class IdReserve implements IdSource {
   readonly task = () => this.draw("task")
   readonly submission = () => this.draw("submission")
   readonly document = () => this.draw("document")
+
+  /** Whether `count` ids of every kind can be drawn. */
+  has(count: number): boolean {
+    return kinds.every((kind) => this.reserve[kind].length >= count)
+  }
 
   /** Makes sure that `count` ids of every kind can be drawn. */
   fill(count: number): Effect.Effect<void, CommitError> {

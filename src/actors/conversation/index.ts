@@ -60,6 +60,8 @@ const start = (
       models: yield* Models,
       tools: yield* Tools,
       settings: yield* ConversationSettings,
+      clock: yield* Effect.clock,
+      random: Math.random,
     }
     const loaded = yield* load(services.store, id)
     if (loaded === null) return yield* new UnknownConversation({ conversation: id })
@@ -87,6 +89,8 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
       })
     case "hibernate":
       return Effect.succeed(shell.idle ? stopMachine() : keep<Shell, ConversationMessage>(shell, [shell.hibernation()]))
+    case "parts":
+      return shell.handleAll(message.events)
     case "submit":
       return admitOnce(shell, message)
     default:

@@ -3,7 +3,7 @@
  * calls, running one call. A job sends its messages to the conversation and ends; when it crashes or is stopped, the conversation learns
  * it from its `Down`. Stopping a job interrupts its Effect, and so closes the model's connection or kills the command's process group.
  */
-import { Cause, Effect, Fiber, Stream } from "effect"
+import { Cause, Chunk, Effect, Fiber, Stream } from "effect"
 import type { AgentDocument, ExecutionMode } from "../../domain/document.ts"
 import type { Json } from "../../domain/json.ts"
 import type { ToolCallPart } from "../../domain/message.ts"
@@ -25,7 +25,9 @@ import type { ConversationSettingsService } from "./settings.ts"
 const untraced = { captureStackTrace: false } as const
 
 /** Sends a message to the conversation; suspends while its mailbox is full. */
-export type Send = (event: MachineEvent) => Effect.Effect<void>
+export type Send = (
+  message: MachineEvent | { readonly type: "parts"; readonly events: ReadonlyArray<MachineEvent> },
+) => Effect.Effect<void>
 
 /** A job: runs once on its only message. */
 export const job = (name: string, run: Effect.Effect<void>): Behavior<null, "go"> =>
@@ -78,29 +80,31 @@ export const modelJob = (options: {
   const { request, send, token } = options
   const argumentsOf = partialArguments()
   let finished = false
-  const onPart = (part: ModelPart): Effect.Effect<void> => {
+  const eventOf = (part: ModelPart): MachineEvent => {
     switch (part.type) {
       case "text":
-        return send({ type: "text", token, delta: part.delta })
+        return { type: "text", token, delta: part.delta }
       case "thinking":
-        return send({ type: "thinking", token, delta: part.delta })
+        return { type: "thinking", token, delta: part.delta }
       case "toolCallDelta":
-        return send({
+        return {
           type: "callDelta",
           token,
           callId: part.id,
           name: part.name,
           delta: part.delta,
           arguments: argumentsOf(part.id, part.delta),
-        })
+        }
       case "finish": {
         finished = true
         const { content, stopReason, usage } = part
-        return send({ type: "responded", token, finished: { content, stopReason, usage } })
+        return { type: "responded", token, finished: { content, stopReason, usage } }
       }
     }
   }
-  return Stream.runForEach(options.models.stream(request), onPart).pipe(
+  return Stream.runForEachChunk(options.models.stream(request), (parts) =>
+    send({ type: "parts", events: Chunk.toReadonlyArray(parts).map(eventOf) }),
+  ).pipe(
     Effect.flatMap(() =>
       finished
         ? Effect.void

@@ -9,6 +9,8 @@ import type { MachineEvent, Reply } from "./machine/data.ts"
 
 export type ConversationMessage =
   | MachineEvent
+  /** Events of one job that came together. */
+  | { readonly type: "parts"; readonly events: ReadonlyArray<MachineEvent> }
   | { readonly type: "state"; readonly reply: Reply<SessionState> }
   /** The hub lives as long as this incarnation. */
   | { readonly type: "watch"; readonly reply: Reply<EventHub> }

@@ -2,7 +2,7 @@
  * The thin shell around the conversation machine: commits a decision, then adopts its data, then performs its actions. One per
  * incarnation of the actor; every method runs inside the actor's handlers, one at a time.
  */
-import { Clock, Effect, Random } from "effect"
+import { type Clock, Effect } from "effect"
 import { contextOf } from "../../domain/context.ts"
 import type { MachineState } from "../../domain/event.ts"
 import type { Failure } from "../../domain/failure.ts"
@@ -11,7 +11,7 @@ import type { SubmissionId } from "../../domain/ids.ts"
 import type { Message } from "../../domain/message.ts"
 import type { ModelsService } from "../../models/model.ts"
 import type { CommitError } from "../../storage/errors.ts"
-import type { Commit, StoreService } from "../../storage/store.ts"
+import type { StoreService } from "../../storage/store.ts"
 import type { Workspace } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
 import type { Settled } from "../contract.ts"
@@ -34,7 +34,7 @@ import { EventHub } from "./hub.ts"
 import { IdReserve } from "./ids.ts"
 import { callsJob, crashMessage, job, modelJob, prepareJob, toolJob } from "./jobs.ts"
 import type { Loaded } from "./load.ts"
-import type { Action, Data, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
+import type { Action, Data, Decision, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
 import { decide } from "./machine/decide.ts"
 import { Draft } from "./machine/draft.ts"
 import { flushLive } from "./machine/run.ts"
@@ -52,6 +52,8 @@ export interface Services {
   readonly models: ModelsService
   readonly tools: ToolsService
   readonly settings: ConversationSettingsService
+  readonly clock: Clock.Clock
+  readonly random: () => number
 }
 
 /** What one message does to the machine. */
@@ -87,7 +89,13 @@ export class Shell {
   private readonly waiters = new Map<SubmissionId, Array<Reply<Settled>>>()
   private readonly history = new RequestHistory()
 
+  private readonly clock: Clock.Clock
+  /** Draws the jitter of a backoff, in [0, 1). */
+  private readonly random: () => number
+
   constructor(loaded: Loaded, services: Services, self: ActorContext<ConversationMessage>) {
+    this.clock = services.clock
+    this.random = services.random
     this.data = loaded.data
     this.services = services
     this.self = self
@@ -105,25 +113,90 @@ export class Shell {
     return this.data.state === "idle" && this.waiters.size === 0 && this.hub.watcherCount === 0
   }
 
-  /** One event through the machine. */
+  /** One event through the machine. An event that writes nothing and starts nothing is done at once, without a suspension. */
   handle(event: MachineEvent): Effect.Effect<Change> {
-    return Effect.gen(this, function* () {
-      this.forget(event)
-      const env = yield* this.env(event)
-      if (env === null) return keep<Shell>(this)
-      const decision = decide(this.data, event, env)
-      if (decision.type === "postpone") return postpone
-      if (decision.commit !== null && !(yield* this.commit(decision.commit, event))) return keep<Shell>(this)
-      const from = this.data.state
-      this.data = decision.data
-      this.followUps = []
-      for (const action of decision.actions) yield* this.perform(action, env.now)
-      const to = this.data.state
-      if (to === from) return keep<Shell, ConversationMessage>(this, this.followUps)
-      this.hub.publish({ type: "state_changed", from, to }, this.turn, env.now)
+    this.forget(event)
+    const needed = idsNeeded(this.data, event)
+    if (this.ids.has(needed)) return this.decide(event)
+    return Effect.flatMap(this.stored(this.ids.fill(needed), event), (filled) =>
+      filled ? this.decide(event) : Effect.succeed(keep<Shell>(this)),
+    )
+  }
+
+  /** Events that came together, in order: pieces of an answer at once, the first of another kind, then the rest. */
+  handleAll(events: ReadonlyArray<MachineEvent>): Effect.Effect<Change> {
+    const actions: Array<MachineAction<ConversationMessage>> = []
+    let at = 0
+    for (let event = events[at]; event !== undefined && streamed.has(event.type); event = events[++at]) {
+      actions.push(...this.piece(event))
+    }
+    const other = events[at]
+    if (other === undefined) return Effect.succeed(keep<Shell, ConversationMessage>(this, actions))
+    const rest = events.slice(at + 1)
+    return Effect.map(this.handle(other), (change) =>
+      withActions(change, actions, rest.length === 0 ? [] : [nextEvent({ type: "parts", events: rest })]),
+    )
+  }
+
+  /** A piece of an answer: nothing to commit, at most a timer to start. */
+  private piece(event: MachineEvent): ReadonlyArray<MachineAction<ConversationMessage>> {
+    const env = this.envAt(this.clock.unsafeCurrentTimeMillis())
+    const decision = decide(this.data, event, env)
+    if (decision.type === "postpone" || decision.commit !== null)
+      throw new Error(`${event.type} is no piece of an answer`)
+    this.data = decision.data
+    this.followUps = []
+    for (const action of decision.actions) this.perform(action, env.now)
+    return this.followUps
+  }
+
+  private decide(event: MachineEvent): Effect.Effect<Change> {
+    const env = this.envAt(this.clock.unsafeCurrentTimeMillis())
+    const decision = decide(this.data, event, env)
+    if (decision.type === "postpone") return Effect.succeed(postpone)
+    const { commit } = decision
+    if (commit === null) return this.adopt(decision, env.now)
+    // Uninterruptible: what is committed is adopted, or a clean stop would write older rows over it.
+    const adopted = Effect.uninterruptible(
+      Effect.map(this.services.store.commit(commit), () => {
+        this.data = decision.data
+      }),
+    )
+    const from = this.data.state
+    return Effect.flatMap(this.stored(adopted, event), (done) =>
+      done ? this.act(decision, from, env.now) : Effect.succeed(keep<Shell>(this)),
+    )
+  }
+
+  private adopt(decision: Go, now: number): Effect.Effect<Change> {
+    const from = this.data.state
+    this.data = decision.data
+    return this.act(decision, from, now)
+  }
+
+  /** Performs the actions of an adopted decision, in order. */
+  private act({ actions }: Go, from: MachineState, now: number): Effect.Effect<Change> {
+    this.followUps = []
+    const later: Array<Effect.Effect<void>> = []
+    for (const action of actions) {
+      const effect = this.perform(action, now)
+      if (effect !== null) later.push(effect)
+    }
+    const to = this.data.state
+    if (to !== from) {
+      this.hub.publish({ type: "state_changed", from, to }, this.turn, now)
       if (to === "idle") this.followUps.push(this.hibernation())
-      return next<MachineState, Shell, ConversationMessage>(to, this, this.followUps)
-    })
+    }
+    const change: Change =
+      to === from
+        ? keep<Shell, ConversationMessage>(this, this.followUps)
+        : next<MachineState, Shell, ConversationMessage>(to, this, this.followUps)
+    return later.length === 0
+      ? Effect.succeed(change)
+      : Effect.as(
+          Effect.forEach(later, (effect) => effect, { discard: true }),
+          change,
+        )
   }
 
   /** Looks later whether the actor may leave memory. */
@@ -176,8 +249,8 @@ export class Shell {
       const { run } = this.data
       if (run !== null) {
         yield* this.ids.fill(8)
-        const now = yield* Clock.currentTimeMillis
-        const draft = new Draft(this.data, this.envAt(now, 0))
+        const now = this.clock.unsafeCurrentTimeMillis()
+        const draft = new Draft(this.data, this.envAt(now))
         if (run.flushDue) flushLive(draft)
         draft.putTask({ ...draft.run.generation, node: null })
         for (const slot of run.calls) if (slot.status !== "done") draft.putTask({ ...slot.task, node: null })
@@ -206,27 +279,9 @@ export class Shell {
     }
   }
 
-  private envAt(now: number, random: number): Env {
+  private envAt(now: number): Env {
     const { node, policy } = this.services.settings
-    return { now, ids: this.ids, node, fence: this.services.store.epoch, random, policy }
-  }
-
-  /** What the decision may know, with enough ids in reserve; null when storage refused them and the caller was told. */
-  private env(event: MachineEvent): Effect.Effect<Env | null> {
-    const size =
-      8 +
-      (this.data.run?.calls.length ?? 0) +
-      this.data.queue.length +
-      (event.type === "callsPrepared" ? event.verdicts.length * 2 : 0) +
-      (event.type === "recover" ? event.stored.tasks.length + event.stored.submissions.length : 0)
-    return Effect.gen(this, function* () {
-      if (!(yield* this.stored(this.ids.fill(size), event))) return null
-      return this.envAt(yield* Clock.currentTimeMillis, yield* Random.next)
-    })
-  }
-
-  private commit(commit: Commit, event: MachineEvent): Effect.Effect<boolean> {
-    return this.stored(this.services.store.commit(commit), event)
+    return { now, ids: this.ids, node, fence: this.services.store.epoch, random: this.random, policy }
   }
 
   /**
@@ -251,19 +306,23 @@ export class Shell {
   }
 
   private notice(message: string): void {
-    this.hub.publish({ type: "notice", level: "warning", message }, this.turn, Date.now())
+    this.hub.publish({ type: "notice", level: "warning", message }, this.turn, this.clock.unsafeCurrentTimeMillis())
   }
 
-  private perform(action: Action, now: number): Effect.Effect<void> {
+  /** Does what needs no suspension at once; gives the rest as an Effect. */
+  private perform(action: Action, now: number): Effect.Effect<void> | null {
     const { models, settings, tools } = this.services
     const { agent, context } = this.data
     switch (action.type) {
       case "publish":
-        return Effect.sync(() => this.hub.publish(action.event, action.turn, now))
+        this.hub.publish(action.event, action.turn, now)
+        return null
       case "succeed":
-        return Effect.sync(() => action.reply.succeed(action.value as never))
+        action.reply.succeed(action.value as never)
+        return null
       case "fail":
-        return Effect.sync(() => action.reply.fail(action.failure))
+        action.reply.fail(action.failure)
+        return null
       case "prepare": {
         const { token } = action
         const options = { token, agent, prompt: context.prompt, models, tools, settings, send: this.send }
@@ -295,16 +354,20 @@ export class Shell {
       case "stopJobs":
         return Effect.forEach(this.jobs.values(), (running) => this.self.fork(stop(running.ref)), { discard: true })
       case "timer":
-        return this.follow(timeout(action.timer, action.ms, { type: "timer", timer: action.timer }))
+        this.followUps.push(timeout(action.timer, action.ms, { type: "timer", timer: action.timer }))
+        return null
       case "clearTimer":
-        return this.follow(cancelTimeout(action.timer))
+        this.followUps.push(cancelTimeout(action.timer))
+        return null
       case "settle": {
-        const waiting = this.waiters.get(action.submission.id) ?? []
+        const waiting = this.waiters.get(action.submission.id)
+        if (waiting === undefined) return null
         this.waiters.delete(action.submission.id)
         return Effect.forEach(waiting, (reply) => this.awaitSubmission(action.submission.id, reply), { discard: true })
       }
       case "self":
-        return this.follow(nextEvent(action.event))
+        this.followUps.push(nextEvent(action.event))
+        return null
     }
   }
 
@@ -319,7 +382,7 @@ export class Shell {
     return { root: this.data.agent.cwd ?? settings.defaultCwd, confined: settings.confined }
   }
 
-  private readonly send = (event: MachineEvent): Effect.Effect<void> => tell(this.self.ref, event)
+  private readonly send = (event: ConversationMessage): Effect.Effect<void> => tell(this.self.ref, event)
 
   /** Starts a job as a watched child. */
   private start(name: Job, run: Effect.Effect<void>): Effect.Effect<void> {
@@ -332,8 +395,26 @@ export class Shell {
       }),
     )
   }
-
-  private follow(action: MachineAction<ConversationMessage>): Effect.Effect<void> {
-    return Effect.sync(() => void this.followUps.push(action))
-  }
 }
+
+type Go = Extract<Decision, { readonly type: "go" }>
+
+/** Pieces of an answer: they are staged and published, and never commit. */
+const streamed: ReadonlySet<MachineEvent["type"]> = new Set(["text", "thinking", "callDelta"])
+
+const withActions = (
+  change: Change,
+  before: ReadonlyArray<MachineAction<ConversationMessage>>,
+  after: ReadonlyArray<MachineAction<ConversationMessage>>,
+): Change =>
+  change._tag === "Next" || change._tag === "Keep"
+    ? { ...change, actions: [...before, ...change.actions, ...after] }
+    : change
+
+/** More ids than one decision about the event can draw, per kind. */
+const idsNeeded = (data: Data, event: MachineEvent): number =>
+  8 +
+  (data.run?.calls.length ?? 0) +
+  data.queue.length +
+  (event.type === "callsPrepared" ? event.verdicts.length * 2 : 0) +
+  (event.type === "recover" ? event.stored.tasks.length + event.stored.submissions.length : 0)

@@ -207,8 +207,8 @@ export interface Env {
   readonly node: string
   /** Fencing token under which this node takes tasks. */
   readonly fence: number
-  /** A number in [0, 1) for the jitter of a backoff. */
-  readonly random: number
+  /** Draws a number in [0, 1) for the jitter of a backoff. */
+  readonly random: () => number
   readonly policy: Policy
 }
 

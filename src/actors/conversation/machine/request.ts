@@ -53,7 +53,7 @@ export const delta = (d: Draft, event: EventOf<"text" | "thinking" | "callDelta"
 export const backoffMs = (attempt: number, retryAfterMs: number | null, env: Draft["env"]): number => {
   const { backoffBaseMs, backoffMaxMs } = env.policy
   if (retryAfterMs !== null) return Math.min(Math.max(0, retryAfterMs), backoffMaxMs)
-  return Math.round(Math.min(backoffBaseMs * 2 ** (attempt - 1), backoffMaxMs) * (0.5 + env.random / 2))
+  return Math.round(Math.min(backoffBaseMs * 2 ** (attempt - 1), backoffMaxMs) * (0.5 + env.random() / 2))
 }
 
 /** The request failed: sleep and try again where that may help, else end the run. */
