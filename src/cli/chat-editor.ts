@@ -13,8 +13,9 @@ import { appendHistory, historySize, loadHistory } from "./chat-history.ts"
 export interface EditorHandlers {
   /** `rows`: how many rows of the terminal the entered line took with its prompt. */
   readonly onLine: (line: string, rows: number) => void
-  /** Ctrl-C with nothing typed; with something typed that is cleared. */
+  /** Ctrl-C; while nothing runs it clears what is typed first. */
   readonly onInterrupt: () => void
+  readonly isRunning: () => boolean
   readonly onEnd: () => void
 }
 
@@ -69,7 +70,7 @@ export const openEditor = (
     handlers.onLine(line, Math.floor(displayWidth(prompt + line) / Math.max(1, stdout.columns ?? 80)) + 1)
   })
   editor.on("SIGINT", () => {
-    if (editor.line === "") return handlers.onInterrupt()
+    if (editor.line === "" || handlers.isRunning()) return handlers.onInterrupt()
     editor.write(null, { ctrl: true, name: "e" })
     editor.write(null, { ctrl: true, name: "u" })
   })

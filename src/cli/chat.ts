@@ -23,6 +23,7 @@ import { type ChatScreen, makeChatScreen } from "./chat-screen.ts"
 import { nodeOptionsOf, pathsOf } from "./context.ts"
 import { type Choice, choiceOf, openConversation } from "./conversation.ts"
 import { CommandFailure, ExitCode } from "./exit.ts"
+import { modelOf } from "./model-check.ts"
 import { openSessions } from "./node.ts"
 import { version } from "./package.ts"
 import { lineOf, runCommand, type Signals } from "./runtime.ts"
@@ -31,7 +32,7 @@ type Happening =
   | { readonly kind: "line"; readonly line: string }
   | { readonly kind: "interrupt" }
   | { readonly kind: "end" }
-  | { readonly kind: "settled"; readonly id: SubmissionId }
+  | { readonly kind: "settled"; readonly id: SubmissionId; readonly answered: boolean }
   | { readonly kind: "lost"; readonly why: string }
 
 interface Chat {
@@ -39,6 +40,8 @@ interface Chat {
   readonly screen: ChatScreen
   readonly happenings: Queue.Queue<Happening>
   readonly choice: Choice
+  /** The model of conversations that name none, where it is known. */
+  readonly defaultModel: string | null
   /** Whether a person types: see rule 1. */
   readonly interactive: boolean
 }
@@ -49,11 +52,13 @@ const recalled = 4
 /** How long the events may lag behind the end of a submission. */
 const eventLag = "1 second"
 
-const greet = ({ sessions, screen }: Chat, session: SessionState): Effect.Effect<void, Failure> =>
+const greet = ({ sessions, screen, defaultModel }: Chat, session: SessionState): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
-    const facts = [`conversation ${session.conversation_id}`, session.model, session.cwd ?? ""].filter(
-      (fact) => fact !== "",
-    )
+    const facts = [
+      `conversation ${session.conversation_id}`,
+      session.model || (defaultModel ?? ""),
+      session.cwd ?? "",
+    ].filter((fact) => fact !== "")
     screen.say(`super-pi ${version()} · ${facts.map(oneLine).join(" · ")}`, "dim")
     if (screen.cursor) screen.say("/help lists what can be typed", "dim")
     if (session.entries === 0) return
@@ -76,7 +81,8 @@ const follow = (
       Effect.suspend(() => {
         screen.event(event)
         const ended = event.type === "submission_updated" && (event.status === "done" || event.status === "unanswered")
-        return ended ? Queue.offer(happenings, { kind: "settled", id: event.submission_id }) : Effect.void
+        if (!ended) return Effect.void
+        return Queue.offer(happenings, { kind: "settled", id: event.submission_id, answered: event.status === "done" })
       }),
     ),
     Effect.catchAll((error) => Queue.offer(happenings, { kind: "lost", why: lineOf(error) })),
@@ -112,12 +118,12 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
         const id = receipt.submission_id
         open.add(id)
         // The event says it first. When another process took the node over meanwhile that event may be lost; the record is not.
-        const settled = sessions.awaitSubmission({ conversationId: session.conversation_id, submissionId: id })
-        yield* Effect.forkScoped(
-          Effect.ignore(settled).pipe(
-            Effect.zipRight(Effect.sleep(eventLag)),
-            Effect.zipRight(Queue.offer(happenings, { kind: "settled", id })),
-          ),
+        yield* sessions.awaitSubmission({ conversationId: session.conversation_id, submissionId: id }).pipe(
+          Effect.map((settled) => settled.status === "done"),
+          Effect.orElseSucceed(() => false),
+          Effect.zipLeft(Effect.sleep(eventLag)),
+          Effect.flatMap((answered) => Queue.offer(happenings, { kind: "settled", id, answered })),
+          Effect.forkScoped,
         )
         if (wasBusy) screen.say(steer ? "joins the running turn" : "queued: asked when this turn has ended", "dim")
       })
@@ -180,8 +186,10 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
       if (happening.kind === "line") {
         armed = false
         backlog.push(happening.line)
-      } else if (happening.kind === "settled") open.delete(happening.id)
-      else if (happening.kind === "lost") return yield* Effect.fail(new CommandFailure(happening.why))
+      } else if (happening.kind === "settled") {
+        open.delete(happening.id)
+        if (!happening.answered) failed = true
+      } else if (happening.kind === "lost") return yield* Effect.fail(new CommandFailure(happening.why))
       else if (happening.kind === "end") {
         if (interactive) return yield* leave(ExitCode.ok)
         ending = true
@@ -202,8 +210,9 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
       while (backlog.length > 0 && (interactive || open.size === 0)) {
         if ((yield* handle(backlog.shift() ?? "")) === "leave") return yield* leave(ExitCode.ok)
       }
-      if (ending && backlog.length === 0 && open.size === 0)
-        return yield* leave(failed ? ExitCode.failure : ExitCode.ok)
+      if (ending && backlog.length === 0 && open.size === 0) {
+        return yield* leave(armed ? ExitCode.interrupted : failed ? ExitCode.failure : ExitCode.ok)
+      }
     }
   })
 
@@ -214,6 +223,7 @@ const chatWith = (
   Effect.gen(function* () {
     const choice = choiceOf(invocation)
     const options = nodeOptionsOf(invocation)
+    const defaultModel = yield* modelOf(choice, options)
     const sessions = yield* openSessions(options)
     const happenings = yield* Queue.unbounded<Happening>()
     const tell = (happening: Happening) => void Queue.unsafeOffer(happenings, happening)
@@ -229,6 +239,7 @@ const chatWith = (
               tell({ kind: "line", line })
             },
             onInterrupt: () => tell({ kind: "interrupt" }),
+            isRunning: () => screen.view().startedAt !== null,
             onEnd: () => tell({ kind: "end" }),
           },
         )
@@ -242,7 +253,14 @@ const chatWith = (
           editor.close()
         }),
     )
-    return yield* converse({ sessions, screen, happenings, choice, interactive: process.stdin.isTTY === true })
+    return yield* converse({
+      sessions,
+      screen,
+      happenings,
+      choice,
+      defaultModel,
+      interactive: process.stdin.isTTY === true,
+    })
   })
 
 export const main = (invocation: Invocation): Promise<number> => runCommand((signals) => chatWith(invocation, signals))

@@ -11,7 +11,7 @@ import { Receipt, Settled } from "../actors/contract.ts"
 import { Entry } from "../domain/entry.ts"
 import { type Event, SessionState } from "../domain/event.ts"
 import { TreeNode } from "../domain/tree.ts"
-import { duration } from "../protocols/terminal/format.ts"
+import { duration, shortArguments } from "../protocols/terminal/format.ts"
 import { emptyLayout, lay } from "../protocols/terminal/layout.ts"
 import { init, render } from "../protocols/terminal/renderer.ts"
 import { oneLine } from "../protocols/terminal/sanitize.ts"
@@ -27,8 +27,11 @@ const prompt = "A test fails in this project. Find out why, repair it and show t
 /** The demonstration gives up after this many milliseconds. */
 const limit = 60_000
 
-/** The node is killed when the test's output holds this many lines. */
-const linesBeforeKill = 3
+/**
+ * The node is killed when the test's output holds this many of its nine lines: the test is in its middle, and the first lines have been
+ * committed (output reaches the database within a second), so that the interrupted call's result can show them.
+ */
+const linesBeforeKill = 5
 
 const traits = traitsOf(process.stdout, process.env)
 const paint = painter(traits.color)
@@ -42,7 +45,8 @@ const narrator = () => {
   let layout = emptyLayout
   let buffered = ""
   return (event: Event): void => {
-    if (event.type === "tool_started") buffered += paint("accent", `→ ${oneLine(event.name)} starts\n`)
+    if (event.type === "tool_started")
+      buffered += paint("accent", `→ ${oneLine(event.name)} ${shortArguments(event.arguments, 60)}\n`)
     if (event.type === "tool_output") buffered += paint("dim", event.delta.replace(/^(?=.)/gm, "  "))
     const rendered = render(view, event)
     view = rendered.view

@@ -11,6 +11,8 @@ import { traitsOf } from "../protocols/terminal/style.ts"
 
 export interface Progress {
   readonly event: (event: Event) => void
+  /** A line of the command itself. */
+  readonly say: (text: string) => void
   /** Clears what was drawn in place. */
   readonly end: () => void
 }
@@ -46,6 +48,7 @@ export const makeProgress = (stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv)
       ).layout
       draw(lay(emptyLayout, lines, options).out)
     },
+    say: (text) => draw(`${text}\n`),
     end: () => {
       clearInterval(timer)
       screen.update("", [])

@@ -37,7 +37,7 @@ export const errorOf = (outcome: Outcome): string | null => {
   const { status, reason, detail } = outcome.settled
   if (status === "done") return null
   const why = reason === null ? "the prompt was not answered" : reasons[reason]
-  return detail === null || detail === "" ? why : reason === "aborted" ? `${why} (${detail})` : detail
+  return detail === null || detail === "" || reason === "aborted" ? why : detail
 }
 
 export const resultOf = (outcome: Outcome): RunResult => {

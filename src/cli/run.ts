@@ -12,6 +12,7 @@ import type { Invocation } from "./arguments.ts"
 import { nodeOptionsOf } from "./context.ts"
 import { type Choice, choiceOf, openConversation, titleOf } from "./conversation.ts"
 import { type CommandFailure, ExitCode, usageFailure } from "./exit.ts"
+import { modelOf } from "./model-check.ts"
 import { openSessions } from "./node.ts"
 import * as option from "./options.ts"
 import { makeProgress } from "./progress.ts"
@@ -54,7 +55,7 @@ const ask = (
     const progress = format === "text" ? makeProgress(process.stderr, process.env) : null
     signals.onInterrupt(() => {
       signals.onInterrupt(undefined)
-      if (process.stderr.isTTY === true) complain("cancelling; press Ctrl-C again to leave at once")
+      progress?.say("cancelling; Ctrl-C again leaves at once")
       Deferred.unsafeDone(interrupt, Effect.void)
     })
     const onEvent =
@@ -156,6 +157,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
   const options = nodeOptionsOf(invocation)
   return runCommand((signals) => {
     const program = Effect.gen(function* () {
+      yield* modelOf(choice, options)
       const sessions = yield* openSessions(options)
       return yield* lines
         ? runLines(sessions, choice, format, signals)

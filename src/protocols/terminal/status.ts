@@ -10,6 +10,9 @@ const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "
 /** Milliseconds between two frames. */
 export const frameMs = 100
 
+/** Columns of a call's arguments beside its output. */
+const shortSummary = 24
+
 const words: Readonly<Record<View["state"], string>> = {
   recovering: "recovering",
   idle: "idle",
@@ -27,8 +30,9 @@ const doing = (view: View): string => {
   const first = running[0]
   if (first !== undefined) {
     const more = running.length > 1 ? ` and ${running.length - 1} more` : ""
-    const output = first.output === "" ? "" : ` · ${first.output}`
-    return `${first.name} ${first.summary}${more}${output}`
+    // Where there is output, it says more than the rest of the arguments.
+    if (first.output === "") return `${first.name} ${first.summary}${more}`
+    return `${first.name} ${truncate(first.summary, shortSummary)}${more} · ${first.output}`
   }
   if (view.writingCall !== null) return `writing a call of ${view.writingCall}`
   if (view.state === "streaming_llm" && view.running === "text") return "answering"

@@ -8,7 +8,9 @@ appendFileSync(new URL("../runs.log", import.meta.url), `${process.pid}\n`)
 const checks = [
   ["one piece", total(250, 1), 250],
   ["several pieces", total(250, 4), 1000],
+  ["many pieces", total(3, 1000), 3000],
   ["no pieces", total(250, 0), 0],
+  ["no discount", total(200, 2, 0), 400],
   ["half off", total(200, 2, 0.5), 200],
   ["a tenth off", total(1000, 1, 0.1), 900],
   ["everything off", total(99, 3, 1), 0],
