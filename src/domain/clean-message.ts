@@ -133,11 +133,8 @@ const cleanCall = (
   const args = cleanArguments(part.arguments, note)
   const meta = metaOf(part.meta, note)
   const same = id === part.id && name === part.name && args === part.arguments && meta === part.meta
-  // Every field of an unchanged part was just checked.
-  const call = same
-    ? (part as unknown as ToolCallPart)
-    : withMeta<ToolCallPart>({ type: "toolCall", id, name, arguments: args }, meta)
-  return { stored, call }
+  if (same) return { stored, call: part as unknown as ToolCallPart } // every field was just checked
+  return { stored, call: withMeta<ToolCallPart>({ type: "toolCall", id, name, arguments: args }, meta) }
 }
 
 /**
@@ -180,7 +177,8 @@ export const cleanAssistant = (
   }
   const model = typeof message.model === "string" ? message.model : ""
   const kept = sameItems(content, message.content)
-  if (kept && model === message.model) return { message: message as unknown as AssistantMessage, calls } // just checked
+  // Every field of an unchanged message was just checked.
+  if (kept && model === message.model) return { message: message as unknown as AssistantMessage, calls }
   if (!kept && typeof message.content === "string") note("content made a list of parts")
   if (model !== message.model) note("answer of an unknown model")
   const stopReason = calls.length > 0 ? "tool_calls" : "stop"

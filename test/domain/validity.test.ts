@@ -1,3 +1,6 @@
+/**
+ * The check of histories before every request: damaged ones become valid for every service, valid ones stay as they are.
+ */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { AssistantPart, Message } from "../../src/domain/message.ts"

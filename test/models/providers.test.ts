@@ -82,6 +82,19 @@ for (const kind of kinds) {
       }),
     )
 
+    it.live("joins a character that the service split into two deltas, and replaces half a character", () =>
+      Effect.gen(function* () {
+        const { url } = yield* serve((seen) => ({
+          frames: wireFrames[seen.kind]({ text: "AB" }).map((frame) =>
+            frame.replaceAll('"A"', '"a\\ud83c"').replaceAll('"B"', '"\\udf89 \\udf89!"'),
+          ),
+        }))
+        const parts = yield* collect(modelsAt(url), { model, messages: hello })
+        expect(parts.flatMap((part) => (part.type === "text" ? [part.delta] : []))).toEqual(["a", "🎉 \ufffd!"])
+        expect(finishOf(parts).content[0]).toMatchObject({ text: "a🎉 \ufffd!" })
+      }),
+    )
+
     it.live("passes parts on as they arrive", () =>
       Effect.gen(function* () {
         const { url } = yield* serve((seen) => ({

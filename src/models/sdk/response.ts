@@ -12,6 +12,8 @@ import type { ModelPart } from "../model.ts"
 interface Block {
   readonly type: "text" | "thinking"
   text: string
+  /** The first half of a surrogate pair whose second half is due in the next delta. */
+  half: string
   meta: JsonObject | undefined
 }
 
@@ -138,7 +140,7 @@ export class ResponseFold {
   }
 
   #start(type: Block["type"], id: string, meta: unknown): Block {
-    const block: Block = { type, text: "", meta: merge(undefined, meta) }
+    const block: Block = { type, text: "", half: "", meta: merge(undefined, meta) }
     this.#blocks.push(block)
     this.#open.set(`${type}/${id}`, block)
     return block
@@ -148,8 +150,12 @@ export class ResponseFold {
     const block = this.#open.get(`${type}/${id}`) ?? this.#start(type, id, undefined)
     block.meta = merge(block.meta, meta)
     if (delta === "") return none
-    block.text += delta
-    return some({ type, delta })
+    const joined = block.half + delta
+    block.half = /[\ud800-\udbff]$/.test(joined) ? joined.slice(-1) : ""
+    const whole = joined.slice(0, joined.length - block.half.length).replace(/\p{Cs}/gu, "\ufffd")
+    if (whole === "") return none
+    block.text += whole
+    return some({ type, delta: whole })
   }
 
   /** The call of a provider's id, with an id of ours that no other call of the conversation has. */
