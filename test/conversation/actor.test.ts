@@ -12,7 +12,7 @@ import { text } from "../../src/domain/message.ts"
 import type { TreeNode } from "../../src/domain/tree.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import type { Tool } from "../../src/tools/tool.ts"
-import { echo, type NodeOptions, nodeAt, open, prompt, until, withNode } from "./harness.ts"
+import { atRest, collect, echo, type NodeOptions, nodeAt, open, prompt, until, withNode } from "./harness.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "super-pi-actor-"))
 afterAll(() => rmSync(directory, { recursive: true, force: true }))
@@ -63,17 +63,8 @@ describe("a watcher", () => {
       withNode({ rules: talk }, (sessions) =>
         Effect.gen(function* () {
           const conversationId = yield* open(sessions)
-          const collect = (joined: Deferred.Deferred<void>) =>
-            sessions.watch({ conversationId, after: null }).pipe(
-              Stream.tap((event) => (event.type === "snapshot" ? Deferred.succeed(joined, undefined) : Effect.void)),
-              Stream.takeUntil((event) => event.type === "state_changed" && event.to === "idle"),
-              Stream.runCollect,
-              Effect.map((chunk): ReadonlyArray<Event> => Chunk.toReadonlyArray(chunk)),
-            )
-          const here = [yield* Deferred.make<void>(), yield* Deferred.make<void>()] as const
-          const first = yield* Effect.fork(collect(here[0]))
-          const second = yield* Effect.fork(collect(here[1]))
-          yield* Effect.forEach(here, Deferred.await)
+          const first = yield* collect(sessions, conversationId, atRest)
+          const second = yield* collect(sessions, conversationId, atRest)
           yield* prompt(sessions, conversationId, "hi")
           const [a, b] = [yield* Fiber.join(first), yield* Fiber.join(second)]
           for (const events of [a, b]) {

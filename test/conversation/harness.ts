@@ -4,7 +4,7 @@
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Chunk, Context, Deferred, Effect, Layer, Schema, Stream } from "effect"
 import { defaultPolicy, type Policy } from "../../src/actors/conversation/machine/data.ts"
 import { ConversationSettings } from "../../src/actors/conversation/settings.ts"
 import { ActorSystem } from "../../src/actors/kernel/index.ts"
@@ -15,6 +15,7 @@ import { text } from "../../src/domain/message.ts"
 import { Models } from "../../src/models/model.ts"
 import { makeModels } from "../../src/models/service.ts"
 import { SqliteStore } from "../../src/storage/sqlite/store.ts"
+import { Store, type StoreService } from "../../src/storage/store.ts"
 import { nodeLayer } from "../../src/supervisors/node.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import type { Tool } from "../../src/tools/tool.ts"
@@ -37,6 +38,8 @@ export interface NodeOptions {
   readonly tools?: ReadonlyArray<Tool>
   readonly policy?: Partial<Policy>
   readonly idleMs?: number
+  /** Stands between the node and its store. */
+  readonly wrapStore?: (store: StoreService) => StoreService
 }
 
 /** The sessions layer over the database at `path`. */
@@ -52,7 +55,10 @@ export const nodeAt = (path: string, options: NodeOptions) => {
     idleMs: options.idleMs ?? 30_000,
   })
   const services = Layer.mergeAll(
-    SqliteStore.layer({ path }),
+    Layer.map(SqliteStore.layer({ path }), (context) => {
+      const store = Context.get(context, Store)
+      return Context.make(Store, options.wrapStore?.(store) ?? store)
+    }),
     Layer.sync(Models, () => makeModels({ env: {}, model: scriptModel, script: { rules: options.rules } as never })),
     toolsLayer(options.tools ?? [echo]),
     settings,
@@ -91,3 +97,21 @@ export const prompt = (sessions: SessionsService, conversationId: ConversationId
 /** The first event that satisfies `match`. */
 export const until = (sessions: SessionsService, conversationId: ConversationId, match: (event: Event) => boolean) =>
   sessions.watch({ conversationId, after: null }).pipe(Stream.filter(match), Stream.runHead)
+
+/** Starts collecting events, up to the first that satisfies `last`. Gives the fiber once its snapshot has arrived: nothing later is missed. */
+export const collect = (sessions: SessionsService, conversationId: ConversationId, last: (event: Event) => boolean) =>
+  Effect.gen(function* () {
+    const joined = yield* Deferred.make<void>()
+    const fiber = yield* sessions.watch({ conversationId, after: null }).pipe(
+      Stream.tap((event) => (event.type === "snapshot" ? Deferred.succeed(joined, undefined) : Effect.void)),
+      Stream.takeUntil(last),
+      Stream.runCollect,
+      Effect.map((chunk): ReadonlyArray<Event> => Chunk.toReadonlyArray(chunk)),
+      Effect.fork,
+    )
+    yield* Deferred.await(joined)
+    return fiber
+  })
+
+/** The conversation came to rest. */
+export const atRest = (event: Event): boolean => event.type === "state_changed" && event.to === "idle"
