@@ -23,7 +23,7 @@ import {
   tell,
   timeout,
 } from "../../src/actors/kernel/index.ts"
-import { counter, withSystem } from "./support.ts"
+import { counter, silently, withSystem } from "./support.ts"
 
 type State = "closed" | "open"
 type DoorMessage =
@@ -177,7 +177,7 @@ describe("a state machine", () => {
               yield* tell(ref, step === "enter" ? enter(++arrived) : step === "open" ? open : close)
             }
             return yield* ask(ref, read)
-          }).pipe(withSystem, Effect.runPromise)
+          }).pipe(withSystem, silently, Effect.runPromise)
           expect(machine).toEqual({ state: isOpen ? "open" : "closed", inside })
         }),
         { numRuns: 60 },

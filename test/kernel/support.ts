@@ -1,7 +1,7 @@
 /**
  * Small actors that the kernel's tests share.
  */
-import { Deferred, Effect } from "effect"
+import { Deferred, Effect, Logger } from "effect"
 import {
   type ActorRef,
   ActorSystem,
@@ -92,5 +92,8 @@ export const hold = Effect.fn(function* (
 export const note = (text: string): GateMessage => ({ _tag: "Note", text })
 export const notes = (ref: ActorRef<GateMessage>) =>
   ask(ref, (reply: ReplyTo<ReadonlyArray<string>>): GateMessage => ({ _tag: "Read", reply }))
+
+/** For properties: their crashes are many, and none is news. */
+export const silently = Effect.provide(Logger.remove(Logger.defaultLogger))
 
 export const withSystem = <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.provide(effect, ActorSystem.layer())

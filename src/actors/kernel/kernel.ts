@@ -223,9 +223,7 @@ export class Kernel implements ActorSystemService {
     this.fork(Effect.annotateLogs(log, { actor: cell.path }), cell.env)
   }
 
-  tree(): Effect.Effect<TreeNode> {
-    return Effect.sync(() => snapshot(this.guardian))
-  }
+  readonly tree = (): Effect.Effect<TreeNode> => Effect.sync(() => snapshot(this.guardian))
 
   /** Stops every actor, newest first, each within its own shutdown deadline. */
   close(): Effect.Effect<void> {
