@@ -28,10 +28,10 @@ const prompt = "A test fails in this project. Find out why, repair it and show t
 const limit = 60_000
 
 /**
- * The node is killed when the test's output holds this many of its nine lines: the test is in its middle, and the first lines have been
- * committed (output reaches the database within a second), so that the interrupted call's result can show them.
+ * Lines of the test's nine after which the tree is shown, and after which the node is killed: then the test is in its middle, and its
+ * first lines have been committed (output reaches the database within a second), so that the interrupted call's result can show them.
  */
-const linesBeforeKill = 5
+const linesBefore = { tree: 2, kill: 5 }
 
 const traits = traitsOf(process.stdout, process.env)
 const paint = painter(traits.color)
@@ -113,24 +113,34 @@ const setUp = (directory: string): Stage => {
   }
 }
 
-const showTree = async (node: DemoNode): Promise<void> => {
+const treeOf = async (node: DemoNode): Promise<string> => {
   const tree = await node.call("node.tree", {}, TreeNode)
-  say(indent(renderTree(tree, { color: traits.color, columns: null, now: Date.now() })))
+  return indent(renderTree(tree, { color: traits.color, columns: null, now: Date.now() }))
+}
+
+/** A value that is given once and waited for. */
+const signal = <A>() => {
+  let give: (value: A) => void = () => {}
+  const given = new Promise<A>((resolve) => {
+    give = resolve
+  })
+  return { given, give }
 }
 
 /** From the prompt to the kill. */
 const firstLife = async (stage: Stage) => {
   const events: Array<Event> = []
   const narrate = narrator()
-  let reached: (callId: string) => void = () => {}
-  const middle = new Promise<string>((resolve) => {
-    reached = resolve
-  })
+  const running = signal<string>()
+  const middle = signal<string>()
   const node = stage.start((event) => {
     events.push(event)
     narrate(event)
     const test = events.find((one) => one.type === "tool_started" && one.name === "bash")
-    if (test?.type === "tool_started" && seenLines(events, test.call_id) >= linesBeforeKill) reached(test.call_id)
+    if (test?.type !== "tool_started") return
+    const lines = seenLines(events, test.call_id)
+    if (lines >= linesBefore.tree) running.give(test.call_id)
+    if (lines >= linesBefore.kill) middle.give(test.call_id)
   })
   const agent = { model: "script/demo", mode: "auto", cwd: stage.repository }
   const session = await node.call(
@@ -150,15 +160,18 @@ const firstLife = async (stage: Stage) => {
     .then((settled) => {
       throw new CommandFailure(`the turn ended before the kill: ${settled.detail ?? settled.text ?? settled.status}`)
     })
-  const killedCall = await Promise.race([middle, ended])
-  // The node dies now, so nobody waits for the end any more.
+  // The node dies soon, so nobody waits for the end any more.
   ended.catch(() => {})
-  heading("3. The supervision tree, in the middle of the test's tool call")
-  await showTree(node)
+  await Promise.race([running.given, ended])
+  const tree = await treeOf(node)
+  const killedCall = await Promise.race([middle.given, ended])
   const editedAt = statSync(join(stage.repository, "src", "price.js")).mtimeMs
-  const signal = await node.kill()
-  heading(`4. The node's process ${node.pid} is killed (${signal}) while the test runs`)
-  if (signal !== "SIGKILL") throw new CommandFailure(`expected the node to die of SIGKILL, got ${signal}`)
+  const cause = await node.kill()
+  heading(
+    `3. The node's process ${node.pid} is killed (${cause}) in the middle of the test. Its supervision tree until then:`,
+  )
+  say(tree)
+  if (cause !== "SIGKILL") throw new CommandFailure(`expected the node to die of SIGKILL, got ${cause}`)
   return { conversationId, submit, receipt, killedCall, events, editedAt }
 }
 
@@ -173,7 +186,7 @@ const perform = async (stage: Stage): Promise<number> => {
   heading(`2. A node starts and is asked: "${prompt}"`)
   const first = await firstLife(stage)
 
-  heading("5. Another node starts on the same database, recovers and goes on with the turn")
+  heading("4. Another node starts on the same database, recovers and goes on with the turn")
   const { conversationId } = first
   const events: Array<Event> = []
   const narrate = narrator()
@@ -184,8 +197,8 @@ const perform = async (stage: Stage): Promise<number> => {
   await node.call("session.watch", { conversationId }, Schema.Unknown)
   const again = await node.call("session.submit", first.submit, Receipt)
   const settled = await node.call("session.await", { conversationId, submissionId: again.submission_id }, Settled)
-  heading("6. The supervision tree after the turn")
-  await showTree(node)
+  heading("5. The supervision tree after the turn")
+  say(await treeOf(node))
   const entries = await node.call("session.transcript", { conversationId }, Schema.Array(Entry))
   const code = await node.stop()
   if (code !== 0) throw new CommandFailure(`expected the node to stop with code 0, got ${code}`)
@@ -202,7 +215,7 @@ const perform = async (stage: Stage): Promise<number> => {
     testRuns,
     testCode,
   })
-  heading("7. What this shows")
+  heading("6. What this shows")
   for (const { claim, holds, shown } of proofs) {
     say(`    ${holds ? paint("good", "✓") : paint("error", "✗")} ${claim}`)
     say(paint("dim", `      ${oneLine(shown)}`))

@@ -18,7 +18,7 @@ const checks = [
 
 let failed = 0
 for (const [name, actual, expected] of checks) {
-  await pause(400)
+  await pause(350)
   const good = actual === expected
   if (!good) failed++
   console.log(`${good ? "ok  " : "FAIL"} ${name}${good ? "" : `: expected ${expected}, got ${actual}`}`)
