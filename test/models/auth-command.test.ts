@@ -190,6 +190,17 @@ describe("requests with an auth command", () => {
     await server.close()
   })
 
+  it("never show the token, also when the service repeats it", async () => {
+    const server = await startStandIn((seen) => ({
+      status: 403,
+      body: JSON.stringify({ error: { message: `token ${seen.headers.authorization?.slice(7)} may not do this` } }),
+    }))
+    const models = modelsWith(server.url, await command("echo token-0123456789"))
+    const error = await Effect.runPromise(Effect.flip(collect(models, { model: "local", messages: hello })))
+    expect(error).toMatchObject({ _tag: "ModelRejected", detail: "token [redacted] may not do this" })
+    await server.close()
+  })
+
   it("fail as not configured, with the command's own reason", async () => {
     const models = modelsWith("http://127.0.0.1:9", await command("echo denied >&2; exit 7"))
     const error = await Effect.runPromise(Effect.flip(collect(models, { model: "local", messages: hello })))

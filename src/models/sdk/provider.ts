@@ -97,9 +97,21 @@ const abortable = Effect.acquireRelease(
 export const aiSdkProvider = (options: AiSdkProviderOptions): ModelProvider => {
   const prefix = `${options.id}/`
   const wireName = (model: string) => (model.startsWith(prefix) ? model.slice(prefix.length) : model)
-  const configured = options.apiKey !== undefined || options.tokens !== undefined
+  const { tokens } = options
+  const configured = options.apiKey !== undefined || tokens !== undefined
   const loaded = new Map<string, Promise<LanguageModelV3>>()
-  const redact = redactor([options.apiKey])
+  let lastToken: string | undefined
+  const remembered: TokenSource | undefined =
+    tokens === undefined
+      ? undefined
+      : {
+          refused: (token) => tokens.refused(token),
+          token: async () => {
+            lastToken = await tokens.token()
+            return lastToken
+          },
+        }
+  const redact = (text: string) => redactor([options.apiKey, lastToken])(text)
   const idleMs = options.idleMs ?? 120_000
 
   const info = (model: string): ModelInfo => {
@@ -119,7 +131,7 @@ export const aiSdkProvider = (options: AiSdkProviderOptions): ModelProvider => {
   const load = (name: string): Promise<LanguageModelV3> => {
     const known = loaded.get(name)
     if (known !== undefined) return known
-    const fetch = transport({ idleMs, ...(options.tokens === undefined ? {} : { tokens: options.tokens }) })
+    const fetch = transport({ idleMs, ...(remembered === undefined ? {} : { tokens: remembered }) })
     // A package insists on a key, also where the transport sets the header.
     const made = options.create({ apiKey: options.apiKey ?? "token-per-request", fetch }, name)
     loaded.set(name, made)
