@@ -5,12 +5,22 @@
  * Why they are used: the public `getFiberRefs` copies the whole map at each call, the public child set is an Effect, and asking
  * `Exit.isExit` of every handler result costs more than handling a message.
  */
-import { type Cause, Effect, type Fiber, FiberRef, FiberRefs, GlobalValue, Option, type Tracer } from "effect"
+import {
+  type Cause,
+  Effect,
+  type Fiber,
+  FiberRef,
+  FiberRefs,
+  GlobalValue,
+  Option,
+  type RuntimeFlags,
+  type Tracer,
+} from "effect"
 
 interface FiberInternals {
   readonly _fiberRefs: FiberRefs.FiberRefs
   readonly _children: Set<unknown> | null
-  readonly currentRuntimeFlags: number
+  readonly currentRuntimeFlags: RuntimeFlags.RuntimeFlags
   readonly currentOpCount: number
   readonly currentSpan: Tracer.AnySpan | undefined
   setFiberRefs(refs: FiberRefs.FiberRefs): void
@@ -33,7 +43,7 @@ export const hasChildren = (fiber: AnyFiber): boolean => {
   return children !== null && children.size > 0
 }
 
-export const runtimeFlagsOf = (fiber: AnyFiber): number => internals(fiber).currentRuntimeFlags
+export const runtimeFlagsOf = (fiber: AnyFiber): RuntimeFlags.RuntimeFlags => internals(fiber).currentRuntimeFlags
 
 /** Operations since the fiber last yielded. */
 export const opCountOf = (fiber: AnyFiber): number => internals(fiber).currentOpCount

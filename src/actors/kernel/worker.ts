@@ -6,7 +6,7 @@
  * The fiber ends, and a fresh one takes its place later, when a handler left children behind (they end with it), was interrupted, or
  * changed the fiber's flags. Rules K1 to K9 of docs/kernel.md.
  */
-import { Cause, Effect, type Exit } from "effect"
+import { Cause, Effect, type Exit, type RuntimeFlags } from "effect"
 import type { Cell } from "./cell.ts"
 import {
   type AnyFiber,
@@ -36,7 +36,7 @@ export class Worker {
   private cell: Cell | null = null
   private handling: Handling = Effect.void
   private left = 0
-  private flags = 0
+  private flags: RuntimeFlags.RuntimeFlags | null = null
   private doomed = false
   /** The fiber is to end. */
   private over = false
