@@ -25,7 +25,7 @@ export interface Editor {
   readonly close: () => void
 }
 
-export const prompt = "› "
+const prompt = "› "
 
 interface RawInput extends Transform {
   setRawMode?: (on: boolean) => unknown

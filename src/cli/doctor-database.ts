@@ -8,7 +8,7 @@ import { driver, openReader } from "../storage/sqlite/connection.ts"
 import { openFailure } from "../storage/sqlite/failures.ts"
 import { mayBeAlive, readOwner } from "../storage/sqlite/owner-file.ts"
 import { canonicalPathOf } from "../storage/sqlite/paths.ts"
-import { type Check, fail, ok, warn } from "./doctor.ts"
+import { type Check, fail, ok, warn } from "./check.ts"
 
 const mebibyte = 1024 * 1024
 

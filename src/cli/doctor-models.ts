@@ -5,7 +5,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs"
 import { Effect } from "effect"
 import { makeModels } from "../models/service.ts"
 import { type Env, envValue } from "../models/settings.ts"
-import { type Check, fail, ok, warn } from "./doctor.ts"
+import { type Check, fail, ok, warn } from "./check.ts"
 import { type LoadedSettings, modelSettings, type Settings } from "./settings.ts"
 
 export const checkSettings = (file: string, { warnings }: LoadedSettings): ReadonlyArray<Check> => {

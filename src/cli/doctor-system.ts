@@ -6,7 +6,7 @@ import { accessSync, constants, existsSync, statfsSync, statSync } from "node:fs
 import { dirname } from "node:path"
 import { Effect } from "effect"
 import { traitsOf } from "../protocols/terminal/style.ts"
-import { type Check, fail, ok, warn } from "./doctor.ts"
+import { type Check, fail, ok, warn } from "./check.ts"
 import { messageOf } from "./exit.ts"
 
 /** The oldest Node.js that the program runs on. */

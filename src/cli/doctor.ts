@@ -4,6 +4,7 @@
 import { Effect } from "effect"
 import { painter, type Tone, traitsOf } from "../protocols/terminal/style.ts"
 import type { Invocation } from "./arguments.ts"
+import type { Check } from "./check.ts"
 import { pathsOf } from "./context.ts"
 import { checkDatabase, checkOwner } from "./doctor-database.ts"
 import { checkAuthCommand, checkDefaultModel, checkKeys, checkSettings } from "./doctor-models.ts"
@@ -12,19 +13,6 @@ import { ExitCode } from "./exit.ts"
 import * as option from "./options.ts"
 import { runCommand } from "./runtime.ts"
 import { loadSettings } from "./settings.ts"
-
-export interface Check {
-  readonly name: string
-  /** `warn`: works, but not as well as it could. `fail`: something will not work. */
-  readonly status: "ok" | "warn" | "fail"
-  readonly detail: string
-  /** What to do; only where something is wrong. */
-  readonly advice?: string
-}
-
-export const ok = (name: string, detail: string): Check => ({ name, status: "ok", detail })
-export const warn = (name: string, detail: string, advice: string): Check => ({ name, status: "warn", detail, advice })
-export const fail = (name: string, detail: string, advice: string): Check => ({ name, status: "fail", detail, advice })
 
 const tones: Readonly<Record<Check["status"], Tone>> = { ok: "good", warn: "warning", fail: "error" }
 

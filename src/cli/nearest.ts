@@ -3,7 +3,7 @@
  */
 
 /** Edits (insert, delete, replace, swap of neighbours) from `a` to `b`. */
-export const editDistance = (a: string, b: string): number => {
+const editDistance = (a: string, b: string): number => {
   let before: Array<number> = []
   let previous = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {

@@ -1,3 +1,6 @@
+/**
+ * The argument parser and the table of commands.
+ */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { type Command, flag, integer, type Parsed, parse, text } from "../../src/cli/arguments.ts"

@@ -1,3 +1,6 @@
+/**
+ * Lines typed in a chat, and lines of stream-json input.
+ */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { chatHelp, readChatLine, slashCommands } from "../../src/cli/chat-input.ts"

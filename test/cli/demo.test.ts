@@ -1,3 +1,6 @@
+/**
+ * The demonstration: its real run, and the evidence that it judges.
+ */
 import { readdirSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"

@@ -1,3 +1,6 @@
+/**
+ * One prompt to one conversation, against sessions in memory.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Queue } from "effect"
 import type { Settled } from "../../src/actors/contract.ts"

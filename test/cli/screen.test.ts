@@ -1,3 +1,6 @@
+/**
+ * The screen of a terminal, seen through a small terminal.
+ */
 import { Writable } from "node:stream"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"

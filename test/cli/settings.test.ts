@@ -1,3 +1,6 @@
+/**
+ * Paths, the settings file, and where a JSON text is broken.
+ */
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -7,7 +10,7 @@ import { jsonFaultAt, lineAndColumn } from "../../src/cli/json-fault.ts"
 import { ensureDataDir, resolvePaths } from "../../src/cli/paths.ts"
 import { loadSettings, readSettings } from "../../src/cli/settings.ts"
 
-const linux = { platform: "linux", home: "/home/me", cwd: "/work" } as const
+const linux = { platform: "linux", home: "/home/me", cwd: "/here" } as const
 
 describe("paths", () => {
   it("follow the convention of the operating system", () => {
@@ -39,8 +42,8 @@ describe("paths", () => {
     }
     expect(resolvePaths({ ...linux, env }, { db: "flag.db" })).toMatchObject({
       configDir: "/home/me/conf",
-      dataDir: "/work/data",
-      database: "/work/flag.db",
+      dataDir: "/here/data",
+      database: "/here/flag.db",
       databaseNamed: true,
     })
     expect(resolvePaths({ ...linux, env }, {}).database).toBe("/env.db")

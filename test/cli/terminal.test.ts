@@ -1,3 +1,6 @@
+/**
+ * The terminal renderer and its pure parts.
+ */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import type { Event, EventBody, SessionState } from "../../src/domain/event.ts"

@@ -56,7 +56,7 @@ const wide: ReadonlyArray<readonly [number, number]> = [
 ]
 
 /** Columns of one code point: 0, 1 or 2. */
-export const columnsOf = (code: number): number => {
+const columnsOf = (code: number): number => {
   if (code < 0x300) return code < 0x20 || (code >= 0x7f && code < 0xa0) ? 0 : 1
   if (inRanges(code, zero)) return 0
   return inRanges(code, wide) ? 2 : 1
