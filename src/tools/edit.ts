@@ -131,12 +131,12 @@ const present = (
 const execute = (args: typeof Parameters.Type, { workspace }: ToolContext) =>
   Effect.gen(function* () {
     const instead = "Give the name of a file in it."
-    const first = yield* fileTarget(name, workspace, args.path, instead)
+    const first = yield* fileTarget(name, workspace, args.path, instead, "write")
     const locks = yield* FileLocks
     return yield* locks.withLock(
       [first.canonical],
       Effect.gen(function* () {
-        const file = yield* fileTarget(name, workspace, args.path, instead)
+        const file = yield* fileTarget(name, workspace, args.path, instead, "write")
         const { format, content } = yield* load(file)
         const edits = args.edits.map((edit) => ({ ...edit, replaceAll: edit.replaceAll ?? false }))
         const advice = "Make smaller edits, or use bash."

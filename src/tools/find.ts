@@ -50,7 +50,10 @@ const execute = (args: typeof Parameters.Type, { workspace }: ToolContext) =>
     if (found.more)
       notes.push(`Stopped at ${counted(limit, "path")}; there are more. Narrow the search, or raise limit.`)
     if (found.unreadable > 0) notes.push(`${counted(found.unreadable, "directory", "directories")} could not be read.`)
-    const body = paths.length === 0 ? `Nothing matches ${args.pattern} in ${display === "." ? "the workspace" : display}.` : paths.join("\n")
+    const body =
+      paths.length === 0
+        ? `Nothing matches ${args.pattern} in ${display === "." ? "the workspace" : display}.`
+        : paths.join("\n")
     const facts = { paths, more: found.more, unreadable: found.unreadable }
     const result: ToolResult = {
       output: [text(notes.length === 0 ? body : `${body}\n\n[${notes.join(" ")}]`)],

@@ -3,7 +3,6 @@
  * and all of it up to a limit, until a file takes over. Pure.
  */
 import { StringDecoder } from "node:string_decoder"
-import { cutWell } from "./line-window.ts"
 
 export interface CaptureLimits {
   /** Characters kept of the start and of the end. */
@@ -60,9 +59,9 @@ export class OutputCapture {
 
   /** All of it, or the start and the end around a note. */
   text(note: (omittedChars: number) => string): string {
-    const { headChars, tailChars } = this.#limits
+    const { tailChars } = this.#limits
     if (!this.truncated) return this.#head + this.#tail
-    const head = cutAtLine(cutWell(this.#head, headChars))
+    const head = cutAtLine(wholeEnd(this.#head))
     const tail = fromLine(this.#tail.slice(-tailChars))
     return `${head}\n${note(this.#chars - head.length - tail.length)}\n${tail}`
   }
@@ -82,6 +81,12 @@ export class OutputCapture {
     if (this.#tail.length > 4 * this.#limits.tailChars) this.#tail = this.#tail.slice(-this.#limits.tailChars)
     return text
   }
+}
+
+/** Without half of a character at the end. */
+const wholeEnd = (text: string): string => {
+  const last = text.charCodeAt(text.length - 1)
+  return last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text
 }
 
 /** Up to the last line end where that loses little. */

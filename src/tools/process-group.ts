@@ -8,7 +8,6 @@
  * 5. When the node dies, the group is ended: a guard process in it notices that its pipe to the node has closed.
  */
 import type { Readable, Writable } from "node:stream"
-import { execa } from "execa"
 import { hasLivingMembers } from "./living-members.ts"
 
 export interface ProcessOptions {
@@ -73,7 +72,9 @@ export class ProcessGroup {
   }
 
   /** Starts a command; fails with the system's error when there is no such shell or directory. */
-  static start(options: ProcessOptions): Promise<ProcessGroup> {
+  static async start(options: ProcessOptions): Promise<ProcessGroup> {
+    // Loaded with the first command: it would cost every start of the program.
+    const { execa } = await import("execa")
     const child = execa(options.shell, ["-c", launchers[options.shell], options.shell, options.command], {
       cwd: options.cwd,
       env: options.env,

@@ -148,12 +148,8 @@ const present = (
 const execute = (args: typeof Parameters.Type, context: ToolContext): Effect.Effect<ToolResult, ToolFailure> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const file = yield* fileTarget(
-        name,
-        context.workspace,
-        args.path,
-        "Use ls to list it, find or grep to search it.",
-      )
+      const instead = "Use ls to list it, find or grep to search it."
+      const file = yield* fileTarget(name, context.workspace, args.path, instead, "read")
       const handle = yield* Effect.acquireRelease(
         attempt(name, args.path, () => openInside(file.canonical, constants.O_RDONLY)),
         (open) => Effect.ignore(Effect.tryPromise(() => open.close())),

@@ -2,6 +2,7 @@
  * One sandbox thread. It runs one job at a time and is reused while it lives; a deadline, an interruption, a full heap or a crash ends it
  * for good. `idle → running → idle`, `idle | running → dead`.
  */
+import { once } from "node:events"
 import { Worker } from "node:worker_threads"
 import { Effect } from "effect"
 import type { JobInput, JobName, JobOutput } from "./jobs.ts"
@@ -46,14 +47,22 @@ export class SandboxThread {
     this.#worker.on("message", (answer: JobAnswer) => this.#answered(answer))
     this.#worker.on("error", (error) => this.#ended(error instanceof Error ? error : String(error)))
     this.#worker.on("exit", (code) => this.#ended(`its thread ended with code ${code}`))
-    // An idle thread does not keep the process alive.
-    this.#worker.unref()
+    // An idle thread does not keep the process alive; one that starts is waited for.
+    this.#worker.once("online", () => this.#worker.unref())
   }
 
-  /** Starts a thread with a heap limit. */
+  /** Starts a thread with a heap limit; done when the thread runs, so that its start does not count for the first job. */
   static start(job: string, heapMb: number): Effect.Effect<SandboxThread, SandboxCrashed> {
     return Effect.tryPromise({
-      try: async () => new SandboxThread(await workerProgram(), heapMb),
+      try: async () => {
+        const thread = new SandboxThread(await workerProgram(), heapMb)
+        const [event] = await Promise.race([
+          once(thread.#worker, "online").then(() => [] as const),
+          once(thread.#worker, "exit").then(([code]) => [`its thread ended with code ${code}`] as const),
+        ])
+        if (event !== undefined) throw new Error(event)
+        return thread
+      },
       catch: (error) => new SandboxCrashed({ job, reason: error instanceof Error ? error.message : String(error) }),
     })
   }

@@ -3,7 +3,7 @@
  * reading tools may read them although they are outside; they are removed a week later.
  */
 import { randomUUID } from "node:crypto"
-import { constants } from "node:fs"
+import { constants, realpathSync } from "node:fs"
 import { type FileHandle, lstat, mkdir, mkdtemp, open, readdir, realpath, rm } from "node:fs/promises"
 import { tmpdir, userInfo } from "node:os"
 import { dirname, join } from "node:path"
@@ -24,10 +24,13 @@ const sweep = async (path: string): Promise<void> => {
   }
 }
 
+/** Our directory's name; one per user, so that another user's node has its own. */
+const sharedName = (): string => `super-pi-output-${userInfo().uid}`
+
 const prepare = async (): Promise<string> => {
   const base = await realpath(tmpdir())
   const { uid } = userInfo()
-  const path = join(base, `super-pi-output-${uid}`)
+  const path = join(base, sharedName())
   await mkdir(path, { mode: 0o700 }).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error
   })
@@ -39,17 +42,27 @@ const prepare = async (): Promise<string> => {
   return known
 }
 
+const openNew = async (folder: Promise<string>) => {
+  const path = join(await folder, `output-${randomUUID()}.log`)
+  const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
+  return { path, handle }
+}
+
 /** Creates a file for the output of one command. */
 export const createSpill = async (): Promise<{ readonly path: string; readonly handle: FileHandle }> => {
   directory ??= prepare()
-  const path = join(await directory, `output-${randomUUID()}.log`)
-  const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, 0o600)
-  return { path, handle }
+  try {
+    return await openNew(directory)
+  } catch {
+    // Never made, or removed since by whoever cleans up there.
+    directory = prepare()
+    return openNew(directory)
+  }
 }
 
 /** Whether a canonical path is saved output of this user's nodes. */
 export const isSpill = (canonical: string): boolean => {
   const folder = dirname(canonical)
   if (!namePattern.test(canonical.slice(folder.length + 1))) return false
-  return folder === known || folder === join(tmpdir(), `super-pi-output-${userInfo().uid}`)
+  return folder === known || folder === join(realpathSync(tmpdir()), sharedName())
 }

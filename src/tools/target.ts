@@ -59,8 +59,13 @@ const missing = (tool: string, path: ResolvedPath): Effect.Effect<ToolFailure> =
   })
 
 /** {@link target} of something that exists. */
-export const existing = (tool: string, workspace: Workspace, path: string): Effect.Effect<ExistingPath, ToolFailure> =>
-  Effect.flatMap(target(tool, workspace, path, "read"), (resolved) => {
+export const existing = (
+  tool: string,
+  workspace: Workspace,
+  path: string,
+  access: "read" | "write" = "read",
+): Effect.Effect<ExistingPath, ToolFailure> =>
+  Effect.flatMap(target(tool, workspace, path, access), (resolved) => {
     const { stat } = resolved
     return stat === null ? Effect.flip(missing(tool, resolved)) : Effect.succeed({ ...resolved, stat })
   })
@@ -83,8 +88,9 @@ export const fileTarget = (
   workspace: Workspace,
   path: string,
   instead: string,
+  access: "read" | "write",
 ): Effect.Effect<ExistingPath, ToolFailure> =>
-  Effect.flatMap(existing(tool, workspace, path), (resolved) => {
+  Effect.flatMap(existing(tool, workspace, path, access), (resolved) => {
     if (resolved.stat.isFile()) return Effect.succeed(resolved)
     const what = resolved.stat.isDirectory() ? `a directory. ${instead}` : "a device, pipe or socket"
     return Effect.fail(toolFailure(tool, `${path}: expected a file, got ${what}`))

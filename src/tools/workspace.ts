@@ -158,14 +158,20 @@ const placeOf = async (handle: FileHandle, canonical: string): Promise<string | 
   return realpath(canonical).catch(() => undefined)
 }
 
+/** Times that a file is opened anew when another one was put in its place meanwhile, as an atomic write does. */
+const openAttempts = 5
+
 /**
- * Opens what {@link resolvePath} resolved and makes sure that this is what was opened. Fails with `ELOOP` when it was replaced by a link
- * or moved in the meantime.
+ * Opens what {@link resolvePath} resolved and makes sure that this is what was opened. Fails with `ELOOP` when it has become a link, and
+ * with `ESTALE` when it is not where it was.
  */
 export const openInside = async (canonical: string, flags: number): Promise<FileHandle> => {
-  const handle = await open(canonical, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  const place = await placeOf(handle, canonical)
-  if (place === undefined || place === canonical) return handle
-  await handle.close()
+  let place: string | undefined
+  for (let attempt = 0; attempt < openAttempts; attempt++) {
+    const handle = await open(canonical, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    place = await placeOf(handle, canonical)
+    if (place === undefined || place === canonical) return handle
+    await handle.close()
+  }
   throw Object.assign(new Error(`replaced while it was opened (now ${place}); try again`), { code: "ESTALE" })
 }
