@@ -1,8 +1,7 @@
 /**
  * Opens database files: recognises ours without changing a byte of what is not, migrates, sets the pragmas.
  */
-import { closeSync, openSync, statSync } from "node:fs"
-import { pathToFileURL } from "node:url"
+import { closeSync, openSync, readFileSync, statSync } from "node:fs"
 import type BetterSqlite3 from "better-sqlite3"
 import { ForeignDatabase, NewerDatabase } from "../errors.ts"
 import { codeOf } from "./failures.ts"
@@ -16,8 +15,8 @@ export const driver = async (): Promise<typeof BetterSqlite3> => (await import("
 /** How a commit reaches the disk: `NORMAL` survives the process, `FULL` also a power cut right after the answer. */
 export type Synchronous = "NORMAL" | "FULL"
 
-/** Milliseconds that a statement waits for a lock inside SQLite, with the thread blocked; longer waits are the writer's. */
-const busyTimeout = 50
+/** Milliseconds that opening waits inside SQLite for a lock, with the thread blocked; so does closing. In between the writer waits without. */
+export const openTimeout = 1000
 
 const intPragma = (db: Database, name: string): number => {
   const value = db.pragma(name, { simple: true })
@@ -79,13 +78,13 @@ export const openWriter = (
 ): Database => {
   if (statSync(path, { throwIfNoEntry: false }) === undefined) closeSync(openSync(path, "a", 0o600))
   mustBeFile(path)
-  const probe = new Driver(path, { readonly: true, timeout: busyTimeout })
+  const probe = new Driver(path, { readonly: true, timeout: openTimeout })
   try {
     recognise(probe, path)
   } finally {
     probe.close()
   }
-  const db = new Driver(path, { fileMustExist: true, timeout: busyTimeout })
+  const db = new Driver(path, { fileMustExist: true, timeout: openTimeout })
   try {
     db.pragma("journal_mode = WAL")
     db.pragma(`synchronous = ${options.synchronous}`)
@@ -113,11 +112,16 @@ export const openReader = (Driver: typeof BetterSqlite3, path: string): Database
     const code = codeOf(cause)
     if (!code.startsWith("SQLITE_CANTOPEN") && !code.startsWith("SQLITE_READONLY")) throw cause
     if (statSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined) throw cause
-    return recognised(
-      new Driver(`${pathToFileURL(path).href}?immutable=1`, { readonly: true, fileMustExist: true }),
-      path,
-    )
+    return recognised(imageOf(Driver, path), path)
   }
+}
+
+/** The database read into memory: nobody writes a file that has no log, and an image needs no files beside it. */
+const imageOf = (Driver: typeof BetterSqlite3, path: string): Database => {
+  const image = readFileSync(path)
+  // bytes 18 and 19 of the header ask for a log; an image in memory has none
+  if (image.length > 19) image.fill(1, 18, 20)
+  return new Driver(image, { readonly: true })
 }
 
 /** Milliseconds that a reader waits, blocked, while the last owner writes its log back. */

@@ -3,7 +3,8 @@
  * 1. `idle → scheduled → (writing → idle | busy → writing)`: what is queued when the writer starts is one group, one transaction; what
  *    comes later waits for the next. There is no delay: a lone commit runs in the same turn of the event loop.
  * 2. A commit is answered only after COMMIT returned. A group is written without savepoints; if one commit of it is refused the
- *    transaction is rolled back and run again with a savepoint each, so that one alone fails.
+ *    transaction is rolled back and run again with a savepoint each, so that one alone fails. Where the disk refuses, each commit of
+ *    the group gets a transaction of its own.
  * 3. Every transaction first checks the owner epoch; if that is not ours any more, all fail `Fenced`, for good.
  * 4. A lock of another program is waited for without blocking the thread, at most {@link busyLimit}.
  * 5. An accepted commit is decided before its caller can be interrupted: it never stays half known.
@@ -12,7 +13,7 @@ import { Effect, Exit } from "effect"
 import type { Seq } from "../../domain/ids.ts"
 import { type CommitError, Fenced } from "../errors.ts"
 import type { Commit, IdsByKind } from "../store.ts"
-import type { Database } from "./connection.ts"
+import { type Database, openTimeout } from "./connection.ts"
 import { type Counters, openCounters } from "./counters.ts"
 import { type EncodedCommit, encode } from "./encode.ts"
 import { closed, isBusy, isRejection, unavailable } from "./failures.ts"
@@ -46,6 +47,7 @@ export interface Writer {
 /** Takes ownership of `db`. Throws the driver's errors. */
 export const openWriterOn = (db: Database, location: string): Writer => {
   const counters: Counters = openCounters(db, location)
+  db.pragma("busy_timeout = 0")
   const apply = prepareWrites(db)
   const begin = db.prepare("BEGIN IMMEDIATE")
   const commitStatement = db.prepare("COMMIT")
@@ -113,12 +115,31 @@ export const openWriterOn = (db: Database, location: string): Writer => {
     return answers
   }
 
+  /** One transaction each: for what the disk refused together, since a smaller commit may still fit. Never throws. */
+  const writeEach = (group: ReadonlyArray<Waiting>): ReadonlyArray<Answer> =>
+    group.flatMap((one) => {
+      try {
+        return writeTogether([one])
+      } catch (cause) {
+        return [Exit.fail(isRejection(cause) ? cause : unavailable(location, cause))]
+      }
+    })
+
+  /** Throws only what stops the whole group before any of it is written: we are fenced, or somebody else holds the lock. */
   const write = (group: ReadonlyArray<Waiting>): ReadonlyArray<Answer> => {
+    const stops = (cause: unknown): boolean => cause === fenced || isBusy(cause)
     try {
       return writeTogether(group)
     } catch (cause) {
-      if (!isRejection(cause) || cause === fenced) throw cause
-      return group.length === 1 ? [Exit.fail(cause)] : writeApart(group)
+      if (stops(cause)) throw cause
+      if (group.length === 1) return [Exit.fail(isRejection(cause) ? cause : unavailable(location, cause))]
+      if (!isRejection(cause)) return writeEach(group)
+    }
+    try {
+      return writeApart(group)
+    } catch (cause) {
+      if (stops(cause)) throw cause
+      return writeEach(group)
     }
   }
 
@@ -179,22 +200,31 @@ export const openWriterOn = (db: Database, location: string): Writer => {
     return Array.from({ length: count }, (_, index) => first + index)
   }
 
+  const mint = <K extends keyof IdsByKind>(
+    kind: K,
+    count: number,
+    attempts: number,
+  ): Effect.Effect<ReadonlyArray<IdsByKind[K]>, CommitError> =>
+    Effect.suspend((): Effect.Effect<ReadonlyArray<IdsByKind[K]>, CommitError> => {
+      if (state === "closed") return closed(location)
+      try {
+        // the brand is what minting gives
+        return Effect.succeed(mintNow(kind, count) as ReadonlyArray<IdsByKind[K]>)
+      } catch (cause) {
+        if (cause instanceof Fenced) return cause
+        if (isBusy(cause) && attempts > 1) return Effect.delay(mint(kind, count, attempts - 1), busyPause)
+        return unavailable(location, cause)
+      }
+    })
+
   return {
     epoch: counters.epoch,
     commit: (commit) => Effect.uninterruptible(enqueue(commit)),
-    mint: <K extends keyof IdsByKind>(kind: K, count: number) =>
-      Effect.suspend((): Effect.Effect<ReadonlyArray<IdsByKind[K]>, CommitError> => {
-        if (state === "closed") return closed(location)
-        try {
-          // the brand is what minting gives
-          return Effect.succeed(mintNow(kind, count) as ReadonlyArray<IdsByKind[K]>)
-        } catch (cause) {
-          return cause instanceof Fenced ? cause : unavailable(location, cause)
-        }
-      }),
+    mint: (kind, count) => mint(kind, count, busyLimit / busyPause),
     close: () => {
       if (state === "closed") return
       state = "closed"
+      db.pragma(`busy_timeout = ${openTimeout}`)
       flush()
       try {
         transact(() => counters.giveBack())

@@ -1,0 +1,100 @@
+/**
+ * The plans of the hot statements: an index for each, no table is ever scanned.
+ */
+import { join } from "node:path"
+import { expect, it } from "@effect/vitest"
+import Database from "better-sqlite3"
+import { Effect } from "effect"
+import { describe } from "vitest"
+import { readStatements } from "../../src/storage/sqlite/reads.ts"
+import { makeSqliteStore } from "../../src/storage/sqlite/store.ts"
+import { writeStatements } from "../../src/storage/sqlite/writes.ts"
+import { temporaryDirectory } from "./support.ts"
+
+/** The index by which each read finds its rows; the primary key where none is named. */
+const expected: Record<keyof typeof readStatements, ReadonlyArray<string>> = {
+  conversation: ["SEARCH c USING INTEGER PRIMARY KEY"],
+  updatedAt: ["SEARCH conversations USING INTEGER PRIMARY KEY"],
+  everyones: [
+    "SEARCH c USING INDEX conversations_recent",
+    "USING COVERING INDEX entries_of",
+    "USING COVERING INDEX tasks_by_status",
+  ],
+  ones: [
+    "SEARCH c USING INDEX conversations_of",
+    "USING COVERING INDEX entries_of",
+    "USING COVERING INDEX tasks_by_status",
+  ],
+  entries: ["SEARCH entries USING INDEX entries_of (conversation=? AND rowid>? AND rowid<?)"],
+  lastEntries: ["SEARCH entries USING INDEX entries_of (conversation=? AND rowid>? AND rowid<?)"],
+  entry: ["SEARCH entries USING INTEGER PRIMARY KEY"],
+  newestHead: ["SEARCH entries USING INDEX entries_heads (conversation=? AND rowid<?)"],
+  task: ["SEARCH tasks USING INTEGER PRIMARY KEY"],
+  openTasks: ["SEARCH tasks USING INDEX tasks_by_status (status=?)"],
+  openTasksOf: ["SEARCH tasks USING INDEX tasks_by_status (status=? AND conversation=?)"],
+  submission: ["SEARCH submissions USING INTEGER PRIMARY KEY"],
+  submissionByRequest: ["SEARCH submissions USING INDEX submissions_by_request (conversation=? AND request_id=?)"],
+  openSubmissions: ["SEARCH submissions USING INDEX submissions_by_status (conversation=? AND status=?)"],
+  documents: ["SEARCH documents USING INDEX documents_"],
+  globalDocument: ["SEARCH documents USING INDEX documents_global (kind=? AND key=?)"],
+}
+
+/** Entries come out of the index in order; only the few open tasks and submissions are sorted. */
+const sorted = new Set<string>(["openTasks", "openTasksOf", "openSubmissions", "documents"])
+
+const plan = (path: string, sql: string): string => {
+  const db = new Database(path, { readonly: true })
+  try {
+    const places = (sql.match(/\?/g) ?? []).length
+    const rows = db
+      .prepare<Array<number>, { detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+      .all(...new Array(places).fill(1))
+    return rows.map((row) => row.detail).join("\n")
+  } finally {
+    db.close()
+  }
+}
+
+const database = Effect.gen(function* () {
+  const path = join(yield* temporaryDirectory, "store.db")
+  yield* Effect.scoped(makeSqliteStore({ path }))
+  return path
+})
+
+describe("the plan of the read", () => {
+  it.scoped.each(Object.keys(expected) as Array<keyof typeof readStatements>)("%s uses its index", (name) =>
+    Effect.gen(function* () {
+      const found = plan(yield* database, readStatements[name])
+      for (const part of expected[name]) expect(found).toContain(part)
+      expect(found).not.toMatch(/\bSCAN\b/)
+      if (!sorted.has(name)) expect(found).not.toContain("TEMP B-TREE")
+    }),
+  )
+})
+
+describe("the plan of the write", () => {
+  it.scoped.each(Object.keys(writeStatements) as Array<keyof typeof writeStatements>)("%s scans no table", (name) =>
+    Effect.gen(function* () {
+      expect(plan(yield* database, writeStatements[name])).not.toMatch(/\bSCAN\b/)
+    }),
+  )
+})
+
+it.scoped("tables keep their rows by rowid, with typed columns", () =>
+  Effect.gen(function* () {
+    const db = new Database(yield* database, { readonly: true })
+    const tables = db.prepare<[], { name: string; wr: number; strict: number }>("PRAGMA table_list").all()
+    db.close()
+    const ours = tables.filter((table) => !table.name.startsWith("sqlite_"))
+    expect(ours.map((table) => table.name).sort()).toEqual([
+      "conversations",
+      "document_revisions",
+      "documents",
+      "entries",
+      "meta",
+      "submissions",
+      "tasks",
+    ])
+    expect(ours.filter((table) => table.wr !== 0 || table.strict !== 1)).toEqual([])
+  }),
+)
