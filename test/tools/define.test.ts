@@ -4,8 +4,8 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Schema } from "effect"
 import type { JsonObject } from "../../src/domain/json.ts"
-import { defineTool, toolFailure } from "../../src/tools/define.ts"
-import type { ToolContext } from "../../src/tools/tool.ts"
+import { defineTool, invalidArguments, toolFailure } from "../../src/tools/define.ts"
+import type { Tool, ToolContext } from "../../src/tools/tool.ts"
 import { makeTools, Tools, toolsLayer } from "../../src/tools/tools.ts"
 
 const context: ToolContext = {
@@ -105,6 +105,28 @@ describe("a tool definition", () => {
       expect((yield* sample.execute({ path: "x" }, context)).structuredOutput).toEqual({ path: "x", limit: null })
     }),
   )
+})
+
+describe("a tool made by hand", () => {
+  it.effect("may check its arguments itself, for example against a schema that came from elsewhere", () => {
+    const tool: Tool = {
+      ...sample,
+      spec: { ...sample.spec, name: "remote" },
+      decode: (args) =>
+        "x" in args
+          ? Effect.succeed(args)
+          : Effect.fail(invalidArguments("remote", "x: expected a value, got nothing")),
+    }
+    return Effect.gen(function* () {
+      const error = yield* Effect.flip(tool.decode({}))
+      expect(error).toMatchObject({
+        _tag: "InvalidArguments",
+        tool: "remote",
+        detail: "x: expected a value, got nothing",
+      })
+      expect(String(error)).toContain("remote: x: expected a value, got nothing")
+    })
+  })
 })
 
 describe("the tools service", () => {
