@@ -10,7 +10,7 @@ import { ConversationId } from "../../src/domain/ids.ts"
 import { text } from "../../src/domain/message.ts"
 import { attach } from "../../src/protocols/attach/attach.ts"
 import { attachedSessions } from "../../src/protocols/attach/derive.ts"
-import type { Peer } from "../../src/protocols/attach/handshake.ts"
+import { type Peer, renderGreeting } from "../../src/protocols/attach/handshake.ts"
 import { relayWatch } from "../../src/protocols/attach/relay.ts"
 import { serveAttach } from "../../src/protocols/attach/serve.ts"
 import { makeFakeSessions } from "./fake-sessions.ts"
@@ -200,6 +200,30 @@ describe("a socket on which no owner answers", () => {
         join(directory, "leaving"),
       )
       expect(yield* reason(join(directory, "leaving"))).toBe("refused")
+    }),
+  )
+})
+
+describe("an owner that stops answering", () => {
+  it.scopedLive("is taken for gone after two pings without a sign of life, and not before", () =>
+    Effect.gen(function* () {
+      const path = join(mkdtempSync(join(tmpdir(), "sp-ping-")), "socket")
+      let pings = 0
+      const server = createServer((socket) => {
+        socket.write(renderGreeting(peer("1.0.0")))
+        socket.on("data", (bytes) => {
+          for (const line of String(bytes).split("\n")) {
+            if (line.includes("Ping") && ++pings <= 5) socket.write('{"_tag":"Pong"}\n')
+          }
+        })
+      })
+      yield* Effect.acquireRelease(
+        Effect.promise(() => new Promise<void>((resolve) => server.listen(path, resolve))),
+        () => Effect.sync(() => server.close()),
+      )
+      const attachment = yield* attach({ socket: path, self: peer("1.0.0"), pingMs: 10 })
+      yield* attachment.gone
+      expect(pings).toBe(7)
     }),
   )
 })

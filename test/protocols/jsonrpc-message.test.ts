@@ -83,6 +83,23 @@ describe("a line", () => {
     expect(errorCode(single(JSON.stringify(Array(maxBatch + 1).fill(1))))).toBe(-32600)
   })
 
+  it("answers the specification's malformed examples as it says", () => {
+    const codes = (text: string) => {
+      const incoming = decodeLine(text)
+      if (incoming.type === "nothing") return null
+      return incoming.type === "single" ? errorCode(incoming.item) : incoming.items.map(errorCode)
+    }
+    expect(codes('{"jsonrpc": "2.0", "method": "subtract", "params": [42, 23], "id": 1}')).toBeNull()
+    expect(codes('{"jsonrpc": "2.0", "method": "update", "params": [1,2,3,4,5]}')).toBeNull()
+    expect(codes('{"jsonrpc": "2.0", "method": 1, "params": "bar"}')).toBe(-32600)
+    expect(
+      codes('[{"jsonrpc": "2.0", "method": "sum", "params": [1,2,4], "id": "1"},{"jsonrpc": "2.0", "method"'),
+    ).toBe(-32700)
+    expect(codes("[]")).toBe(-32600)
+    expect(codes("[1]")).toEqual([-32600])
+    expect(codes("[1,2,3]")).toEqual([-32600, -32600, -32600])
+  })
+
   it("of any text never throws, and says exactly one thing", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string(), fc.json(), fc.string({ unit: fc.constantFrom(...'[]{}":,1\\ue') })), (text) => {

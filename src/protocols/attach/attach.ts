@@ -18,10 +18,17 @@ export interface AttachOptions {
   readonly self: Peer
   /** How long the owner may take to greet, in milliseconds; default 2,000. */
   readonly timeoutMs?: number
+  /** Milliseconds between two pings, after two of which without a sign of life the owner is taken for gone; default 10,000. */
+  readonly pingMs?: number
 }
 
-/** Between two signs of life, in milliseconds: an owner that gives none for twice as long is taken for gone. */
-const pingEveryMs = 10_000
+/** Milliseconds between two pings. */
+const defaultPingMs = 10_000
+/**
+ * Pings in a row without a sign of life after which an owner is taken for gone. More than one, since a process that was stopped itself
+ * finds its timer before the answers that wait for it.
+ */
+const missesLimit = 2
 
 const reasonOf = (cause: unknown): NotAnswering["reason"] => {
   const code = cause instanceof Error && "code" in cause ? cause.code : ""
@@ -72,7 +79,7 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
     const gone = yield* Deferred.make<void>()
     const lost = new RpcClientError({ reason: "Protocol", message: "the owner of the database is gone" })
     let alive = true
-    let heard = true
+    let misses = 0
 
     const protocol = yield* RpcClient.Protocol.make((write) =>
       Effect.gen(function* () {
@@ -85,15 +92,15 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
             const line = yield* wire.line
             const message = line === null ? null : parseMessage(line)
             if (message === null || !isFromServer(message)) return
-            heard = true
+            misses = 0
             yield* handle(message)
           }
         })
         const watchLife = Effect.suspend(() => {
-          if (!heard) return Effect.fail("silent" as const)
-          heard = false
+          if (misses >= missesLimit) return Effect.fail("silent" as const)
+          misses++
           return wire.send({ _tag: "Ping" })
-        }).pipe(Effect.repeat(Schedule.spaced(pingEveryMs)), Effect.ignore)
+        }).pipe(Effect.repeat(Schedule.spaced(options.pingMs ?? defaultPingMs)), Effect.ignore)
         const end = Effect.gen(function* () {
           alive = false
           yield* wire.close
