@@ -4,9 +4,11 @@
  */
 import { Cause, Effect } from "effect"
 import { type Behavior, nameShape } from "../actors/kernel/behavior.ts"
+import { bury } from "../actors/kernel/burial.ts"
 import type { Cell } from "../actors/kernel/cell.ts"
+import { crash } from "../actors/kernel/end.ts"
 import { RestartIntensityExceeded, withoutStack } from "../actors/kernel/errors.ts"
-import { bury, crash, relaunch } from "../actors/kernel/lifecycle.ts"
+import { relaunch } from "../actors/kernel/parent.ts"
 import {
   type Intensity,
   intensityOf,
@@ -58,7 +60,7 @@ const childEnded = (parent: Cell, child: Cell, reason: StopReason, intensity: In
     relaunch(child)
     return
   }
-  const neverUp = child.hasExtras?.starting != null
+  const neverUp = !child.extras.wasUp
   bury(child, reason)
   if (neverUp) return // its spawner learns it
   const cause = reason._tag === "Crashed" ? reason.cause : null

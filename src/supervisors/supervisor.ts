@@ -8,6 +8,7 @@
  */
 import { Effect } from "effect"
 import { type Behavior, nameShape } from "../actors/kernel/behavior.ts"
+import { bury } from "../actors/kernel/burial.ts"
 import { type Cell, cellOf } from "../actors/kernel/cell.ts"
 import { chain } from "../actors/kernel/effect-internals.ts"
 import { Envelope } from "../actors/kernel/envelope.ts"
@@ -20,11 +21,10 @@ import {
   withoutStack,
 } from "../actors/kernel/errors.ts"
 import { startFailed } from "../actors/kernel/kernel.ts"
-import { bury } from "../actors/kernel/lifecycle.ts"
 import { ask } from "../actors/kernel/operations.ts"
 import type { ActorRef, ReplyTo } from "../actors/kernel/ref.ts"
 import { type Intensity, intensityOf, RestartWindow, shouldRestart } from "../actors/kernel/restart.ts"
-import { DOWN } from "../actors/kernel/status.ts"
+import { DEAD, DOWN } from "../actors/kernel/status.ts"
 import type { StopReason } from "../actors/kernel/stop-reason.ts"
 import { bringUp, type SupervisedChild, takeDown } from "./child.ts"
 import { affected, type Strategy } from "./strategy.ts"
@@ -144,14 +144,16 @@ const restart = (state: SupervisorState, failed: number, reason: StopReason): St
   )
 }
 
-/** Starts the DOWN children of `range` in order; one that does not come up is a failed child again. */
+/** Starts the DOWN children of `range` in order; one that does not come up is a failed child again, one that was stopped is gone. */
 const startAll = (state: SupervisorState, range: ReadonlyArray<number>, from: number): Step => {
   const index = range[from]
   if (index === undefined) return Effect.succeed(state)
   const cell = state.entries[index]?.cell ?? null
   if (cell === null || cell.status !== DOWN) return startAll(state, range, from + 1)
   cell.extras.restarts++
-  return chain(bringUp(cell), (why) => (why === null ? startAll(state, range, from + 1) : retry(state, index, why)))
+  return chain(bringUp(cell), (why) =>
+    why === null || cell.status === DEAD ? startAll(state, range, from + 1) : retry(state, index, why),
+  )
 }
 
 /** In its own turn, so that a child that never comes up does not hold the others' turns. */

@@ -288,6 +288,23 @@ describe("an ask", () => {
     }).pipe(withSystem),
   )
 
+  it.effect("by a handler of its own actor is a defect, not a wait for itself", () =>
+    Effect.gen(function* () {
+      const ref = yield* spawn(
+        behavior<null, ReplyTo<null>>({
+          init: () => null,
+          receive: (state, _, self) =>
+            Effect.as(
+              ask(self.ref, (reply: ReplyTo<null>) => reply),
+              state,
+            ),
+        }),
+      )
+      const error = yield* Effect.flip(ask(ref, (reply: ReplyTo<null>) => reply))
+      expect(error.message).toContain("expected another actor to ask, got itself")
+    }).pipe(withSystem),
+  )
+
   it.effect("is answered once: the second answer comes too late", () =>
     Effect.gen(function* () {
       const results: Array<boolean> = []
@@ -662,6 +679,26 @@ describe("a name in the registry", () => {
 })
 
 describe("a spawn", () => {
+  it.effect("of a child that never comes up is the spawner's failure, not its parent's crash", () =>
+    Effect.gen(function* () {
+      const parent = yield* spawn(counter)
+      const broken = (init: () => Effect.Effect<null, unknown>) =>
+        behavior<null, never>({ init, receive: Effect.succeed })
+      for (const maxRestarts of [0, 2]) {
+        const childSpec = { restart: "permanent", maxRestarts } as const
+        for (const init of [
+          () => Effect.fail("at once"),
+          () => Effect.zipRight(Effect.yieldNow(), Effect.fail("later")),
+        ]) {
+          expect(yield* Effect.flip(spawn(broken(init), { parent, childSpec }))).toMatchObject({
+            problem: "init_failed",
+          })
+        }
+      }
+      expect(yield* getTotal(parent)).toBe(0)
+    }).pipe(withSystem),
+  )
+
   it.effect("under a stopping or dead parent fails", () =>
     Effect.gen(function* () {
       const parent = yield* spawn(idle)

@@ -278,6 +278,30 @@ describe("a supervisor", () => {
     }).pipe(withSystem),
   )
 
+  it.effect("goes on without a child that was stopped while it was being restarted", () =>
+    Effect.gen(function* () {
+      const log: Array<string> = []
+      const again = yield* Deferred.make<void>()
+      let starts = 0
+      const slow = worker("slow", log, () =>
+        ++starts === 1 ? Effect.void : Effect.zipRight(Deferred.succeed(again, undefined), Effect.never),
+      )
+      const top = yield* spawn(
+        supervisor({
+          strategy: "one_for_all",
+          children: [child("slow", slow, { register: "slow" }), child("b", worker("b", log), { register: "b" })],
+        }),
+      )
+      const ref = yield* find("slow")
+      yield* tell(ref, "crash" as const)
+      yield* Deferred.await(again)
+      yield* stop(ref)
+      expect(yield* poke(yield* find("b"))).toBe(1)
+      expect((yield* childrenOf(top)).map((info) => info.ref !== null)).toEqual([false, true])
+      expect(log).toEqual(["+slow", "+b", "-slow", "-b", "+b"])
+    }).pipe(withSystem),
+  )
+
   it.effect("does not bring back a child that was stopped on request", () =>
     Effect.gen(function* () {
       const log: Array<string> = []

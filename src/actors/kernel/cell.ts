@@ -2,17 +2,17 @@
  * A cell is one actor: identity, place in the tree, mailbox and the current incarnation. Users hold it as ActorRef and, inside
  * handlers, as ActorContext. It owns no fiber; a worker borrows it for as long as it has mail (worker.ts).
  *
- * The status moves as in status.ts; lifecycle.ts makes every move but IDLE → QUEUED (here) and QUEUED → RUNNING → IDLE (worker.ts).
+ * The status moves as in status.ts; start.ts, end.ts and burial.ts make every move but IDLE → QUEUED (here) and QUEUED → RUNNING → IDLE (worker.ts).
  */
 import { Effect, Exit, type Fiber, type FiberRefs, Inspectable, Scope } from "effect"
 import type { Ask } from "./ask.ts"
 import type { ActorContext, Behavior, SpawnOptions } from "./behavior.ts"
 import { type AnyFiber, spanOf } from "./effect-internals.ts"
+import { endSelf } from "./end.ts"
 import { DownNotice, Envelope, Letter } from "./envelope.ts"
 import type { SpawnError } from "./errors.ts"
 import { Extras } from "./extras.ts"
 import type { Kernel } from "./kernel.ts"
-import * as lifecycle from "./lifecycle.ts"
 import { EMPTY, Mailbox } from "./mailbox.ts"
 import type { ActorRef, Down } from "./ref.ts"
 import type { ChildSpec } from "./restart.ts"
@@ -206,7 +206,7 @@ export class Cell extends Mailbox implements ActorContext<unknown>, ActorRef<unk
   }
 
   stop(reason: StopReason = normal): Effect.Effect<void> {
-    return Effect.sync(() => lifecycle.endSelf(this, reason))
+    return Effect.sync(() => endSelf(this, reason))
   }
 
   fork<A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<Fiber.RuntimeFiber<A, E>, never, R> {

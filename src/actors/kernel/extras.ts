@@ -4,10 +4,11 @@
  */
 import { type Cause, Effect, type Fiber, type Scope } from "effect"
 import { Ask } from "./ask.ts"
-import type { Ending, Starting } from "./lifecycle.ts"
+import type { Ending } from "./end.ts"
 import { EMPTY } from "./mailbox.ts"
 import type { ActorRef, Down } from "./ref.ts"
 import type { RestartWindow } from "./restart.ts"
+import type { Starting } from "./start.ts"
 
 /** Told once when an actor has ended for good. */
 export interface Watcher {
@@ -31,6 +32,8 @@ export class Extras {
   watching: Set<ActorRef<never>> | null = null
   scope: Scope.CloseableScope | null = null
   restarts = 0
+  /** An incarnation before this one was up. */
+  wasUp = false
   lastCrash: { readonly cause: Cause.Cause<unknown>; readonly at: number } | null = null
   window: RestartWindow | null = null
   /** Who waits for `init`. */

@@ -6,8 +6,8 @@ import { Ask } from "./ask.ts"
 import type { Behavior, SpawnOptions } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
 import { type AnyFiber, spanOf } from "./effect-internals.ts"
+import { halt } from "./end.ts"
 import type { ActorDown, AskTimeout, SpawnError } from "./errors.ts"
-import { halt } from "./lifecycle.ts"
 import type { ActorRef, Down, ReplyTo } from "./ref.ts"
 import { DEAD } from "./status.ts"
 import { type StopReason, shutdown } from "./stop-reason.ts"
@@ -50,7 +50,8 @@ export interface AskOptions {
 
 /**
  * Sends a message that carries a reply port and waits for the answer. Fails with the actor's own error `E`, with ActorDown at once
- * when the actor is dead or dies before it answers, or with AskTimeout. A full mailbox is waited for within the same limit.
+ * when the actor is dead or dies before it answers, or with AskTimeout. A full mailbox is waited for within the same limit. A handler
+ * that asks its own actor would wait for itself, which is a defect.
  */
 export const ask = <M, A, E = never>(
   ref: ActorRef<M>,
@@ -61,6 +62,8 @@ export const ask = <M, A, E = never>(
     const cell = cellOf(ref)
     const timeoutMs = options === undefined ? defaultAskTimeoutMs : (options.timeoutMs ?? defaultAskTimeoutMs)
     const asker = fiber as AnyFiber
+    if (cell.isRunBy(asker))
+      return Effect.die(new Error(`actor ${cell.path}: expected another actor to ask, got itself`))
     return Effect.async<A, E | ActorDown | AskTimeout>((resume) => {
       // What the actor answers has the types of the port that it was given.
       const pending = new Ask(
@@ -70,7 +73,7 @@ export const ask = <M, A, E = never>(
         spanOf(asker),
       )
       pending.message = message(pending)
-      return submit(cell, pending, asker)
+      return submit(cell, pending)
     })
   })
 
@@ -78,7 +81,7 @@ export const ask = <M, A, E = never>(
  * Gives what to do when the asker is interrupted, where something is needed: a message that waits for room must not be sent any
  * more, and an ask without a deadline must not be kept for ever. Else nothing: an interrupt handler doubles the cost of an ask.
  */
-const submit = (cell: Cell, pending: Ask, asker: AnyFiber): Effect.Effect<void> | undefined => {
+const submit = (cell: Cell, pending: Ask): Effect.Effect<void> | undefined => {
   if (!cell.alive) {
     pending.down(cell.status === DEAD ? (cell.state as StopReason) : shutdown)
     return undefined
@@ -86,12 +89,8 @@ const submit = (cell: Cell, pending: Ask, asker: AnyFiber): Effect.Effect<void> 
   pending.link()
   cell.kernel.deadlines.add(pending)
   if (!cell.offer(pending)) {
-    if (cell.isRunBy(asker)) {
-      cell.force(pending)
-    } else {
-      cell.extras.hold({ item: pending, resume: null, cancelled: false })
-      return Effect.sync(() => void pending.close())
-    }
+    cell.extras.hold({ item: pending, resume: null, cancelled: false })
+    return Effect.sync(() => void pending.close())
   }
   return pending.timeoutMs === Number.POSITIVE_INFINITY ? Effect.sync(() => void pending.close()) : undefined
 }

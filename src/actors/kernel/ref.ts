@@ -1,7 +1,7 @@
 /**
  * The typed address of an actor. It stays valid across restarts; after the actor's final end it addresses nothing.
  */
-export declare const Accepts: unique symbol
+declare const Accepts: unique symbol
 
 export interface ActorRef<in M> {
   /** Unique in its system, grows with time. */

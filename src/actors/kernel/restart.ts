@@ -16,7 +16,7 @@ export interface Intensity {
   readonly withinMs: number
 }
 
-export const defaultIntensity: Intensity = { maxRestarts: 3, withinMs: 5_000 }
+const defaultIntensity: Intensity = { maxRestarts: 3, withinMs: 5_000 }
 
 /** Throws a RangeError where a number makes no sense. */
 export const intensityOf = (options: Partial<Intensity>): Intensity => {
@@ -37,7 +37,7 @@ export interface ChildSpec extends Intensity {
 }
 
 /** What `spawn` uses when told nothing: a crash ends the actor. */
-export const temporarySpec: ChildSpec = { restart: "temporary", shutdownMs: 5_000, ...defaultIntensity }
+const temporarySpec: ChildSpec = { restart: "temporary", shutdownMs: 5_000, ...defaultIntensity }
 
 export const childSpec = (options: Partial<ChildSpec> | undefined): ChildSpec =>
   options === undefined ? temporarySpec : { ...temporarySpec, ...options, ...intensityOf(options) }

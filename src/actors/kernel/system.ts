@@ -1,7 +1,7 @@
 /**
  * The ActorSystem service and its layer: the tree of actors of one process or test.
  */
-import { Clock, Context, DefaultServices, Effect, Fiber, Layer } from "effect"
+import { Clock, Context, DefaultServices, Effect, Layer } from "effect"
 import { type AnyFiber, fiberRefsOf } from "./effect-internals.ts"
 import { Kernel } from "./kernel.ts"
 import type { ActorSystemService } from "./system-service.ts"
@@ -37,7 +37,5 @@ const makeKernel = ({ name = "super-pi" }: ActorSystemOptions): Effect.Effect<Ke
 
 const interruptible = (kernel: Kernel, effect: Effect.Effect<void>) => {
   const fiber = kernel.fork(effect, kernel.env)
-  return () => {
-    Effect.runFork(Fiber.interruptFork(fiber))
-  }
+  return () => fiber.unsafeInterruptAsFork(fiber.id())
 }

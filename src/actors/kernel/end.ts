@@ -1,0 +1,206 @@
+/**
+ * How an incarnation of an actor ends, for whatever reason, and what is left of it: DOWN with its mail, or DEAD.
+ *
+ *   crash, endSelf, halt → the handler ends → children stop (newest first) → onStop → scope
+ *     → STOPPING: DOWN, and the parent decides (parent.ts)
+ *     → CLOSING:  DEAD (burial.ts), and the parent learns it
+ *
+ * Rules K15 to K24 of docs/kernel.md.
+ */
+import { Cause, Effect, Exit } from "effect"
+import { Ask } from "./ask.ts"
+import { bury, failAsks, recordCrash } from "./burial.ts"
+import type { Cell } from "./cell.ts"
+import { parentDecides } from "./parent.ts"
+import { shouldRestart } from "./restart.ts"
+import { interruptInit, resume, runAside } from "./start.ts"
+import { CLOSING, DEAD, DOWN, RUNNING, STARTING, STOPPING, type Status, UNBORN } from "./status.ts"
+import { crashed, type StopReason, shutdown } from "./stop-reason.ts"
+
+/** A stop in progress. */
+export interface Ending {
+  reason: StopReason
+  /** Whoever asked goes on by itself: the parent's policy is not consulted. */
+  readonly quiet: boolean
+  readonly done: Array<() => void>
+  cancelDeadline: (() => void) | null
+}
+
+/** A worker is done with the cell's handler because its fiber has ended. */
+export const handlerEnded = (cell: Cell, item: unknown, exit: Exit.Exit<unknown, unknown>): void => {
+  cell.worker = null
+  if (Exit.isSuccess(exit)) {
+    cell.status === RUNNING ? resume(cell) : windDown(cell)
+    return
+  }
+  handlerFailed(cell, item, exit.cause)
+}
+
+/** A handler failed. Its message is not delivered again, and its asker learns the cause (K12). */
+export const handlerFailed = (cell: Cell, item: unknown, cause: Cause.Cause<unknown>): void => {
+  cell.worker = null
+  const stopping = cell.status !== RUNNING
+  if (item instanceof Ask) item.down(stopping && Cause.isInterruptedOnly(cause) ? endReason(cell) : crashed(cause))
+  if (!stopping) {
+    crash(cell, cause)
+    return
+  }
+  if (!Cause.isInterruptedOnly(cause)) recordCrash(cell, cause)
+  windDown(cell)
+}
+
+/** The worker has let go of a cell whose stop was requested while the handler ran. */
+export const handlerLeft = (cell: Cell): void => {
+  cell.worker = null
+  windDown(cell)
+}
+
+/** Ends the incarnation as crashed. The parent decides whether there is a next one. */
+export const crash = (cell: Cell, cause: Cause.Cause<unknown>): void => {
+  recordCrash(cell, cause)
+  end(cell, STOPPING, { reason: crashed(cause), quiet: false, done: [], cancelDeadline: null }, true)
+}
+
+/** The actor asked for its own end. */
+export const endSelf = (cell: Cell, reason: StopReason): void => {
+  if (cell.status >= STOPPING) return
+  if (reason._tag === "Crashed") recordCrash(cell, reason.cause)
+  const final = !shouldRestart(cell.spec.restart, reason)
+  end(cell, final ? CLOSING : STOPPING, { reason, quiet: false, done: [], cancelDeadline: null }, false)
+}
+
+/**
+ * Stops a cell from outside. `final`: for good; otherwise it stays DOWN with its mail until launched again. `done` is called when
+ * that point is reached, at once when it has been.
+ */
+export const halt = (
+  cell: Cell,
+  options: {
+    readonly final: boolean
+    readonly reason?: StopReason
+    readonly quiet?: boolean
+    readonly shutdownMs?: number
+  },
+  done: () => void = () => {},
+): void => {
+  const { final, reason = shutdown, quiet = false, shutdownMs = cell.spec.shutdownMs } = options
+  const { status } = cell
+  if (status === DEAD) {
+    done()
+    return
+  }
+  if (status === DOWN) {
+    if (final) {
+      bury(cell, reason)
+      if (!quiet) parentDecides(cell, reason)
+    }
+    done()
+    return
+  }
+  if (status < STOPPING) {
+    end(cell, final ? CLOSING : STOPPING, { reason, quiet, done: [done], cancelDeadline: null }, false, shutdownMs)
+    return
+  }
+  const { ending } = cell.extras
+  if (final) cell.status = CLOSING
+  if (ending === null) {
+    done() // unreachable: STOPPING and CLOSING always have one
+    return
+  }
+  ending.done.push(done)
+  if (cell.worker !== null && shutdownMs < cell.spec.shutdownMs) interruptWithin(cell, ending, shutdownMs)
+}
+
+const end = (
+  cell: Cell,
+  status: Status,
+  ending: Ending,
+  interrupt: boolean,
+  shutdownMs = cell.spec.shutdownMs,
+): void => {
+  const { extras } = cell
+  const before = cell.status
+  cell.status = status
+  extras.ending = ending
+  if (cell.worker !== null) {
+    // A supervisor's handler only starts and stops children, which the end does anyway.
+    interruptWithin(cell, ending, interrupt || cell.behavior.kind === "supervisor" ? 0 : shutdownMs)
+    return
+  }
+  if (before === STARTING) {
+    interruptInit(cell) // the end of init goes on
+    return
+  }
+  windDown(cell)
+}
+
+const interruptWithin = (cell: Cell, ending: Ending, ms: number): void => {
+  ending.cancelDeadline?.()
+  ending.cancelDeadline = null
+  if (ms <= 0) cell.worker?.doom()
+  else ending.cancelDeadline = cell.kernel.timers.after(ms, () => cell.worker?.doom())
+}
+
+const endReason = (cell: Cell): StopReason => cell.hasExtras?.ending?.reason ?? shutdown
+
+/** No handler runs any more: children, onStop, scope; then DOWN or DEAD. */
+export const windDown = (cell: Cell): void => {
+  const extras = cell.extras
+  const ending = extras.ending
+  if (ending === null) return
+  ending.cancelDeadline?.()
+  ending.cancelDeadline = null
+  const onStop = cell.behavior.onStop !== undefined && cell.state !== UNBORN && cell.spec.shutdownMs > 0
+  if (cell.child === null && !onStop && extras.scope === null) {
+    wound(cell, ending)
+    return
+  }
+  runAside(cell, goodbye(cell, ending, onStop), () => wound(cell, ending))
+}
+
+const goodbye = (cell: Cell, ending: Ending, withOnStop: boolean): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    for (let child = cell.child; child !== null; child = cell.child) {
+      const newest = child
+      yield* Effect.async<void>((resume) => halt(newest, { final: true, quiet: true }, () => resume(Effect.void)))
+    }
+    if (withOnStop)
+      yield* bounded(
+        cell,
+        Effect.suspend(() => cell.behavior.onStop?.(cell.state, ending.reason, cell) ?? Effect.void),
+      )
+    const exit = ending.reason._tag === "Crashed" ? Exit.failCause(ending.reason.cause) : Exit.void
+    yield* bounded(cell, cell.closeScope(exit))
+  })
+
+/** A step of the end must neither fail it nor hold it longer than the shutdown deadline. */
+const bounded = (cell: Cell, step: Effect.Effect<void>): Effect.Effect<void> => {
+  const { shutdownMs } = cell.spec
+  const guarded = Effect.catchAllCause(step, (cause) => Effect.sync(() => recordCrash(cell, cause)))
+  if (shutdownMs === Number.POSITIVE_INFINITY) return guarded
+  return Effect.raceFirst(guarded, cell.kernel.sleep(shutdownMs))
+}
+
+const wound = (cell: Cell, ending: Ending): void => {
+  const { extras } = cell
+  extras.ending = null
+  if (cell.state !== UNBORN) {
+    extras.wasUp = true
+    cell.behavior.hooks?.ended?.(cell)
+  }
+  failAsks(cell, ending.reason, true)
+  const { starting } = extras
+  if (cell.status === CLOSING) {
+    bury(cell, ending.reason)
+    if (!ending.quiet) parentDecides(cell, ending.reason)
+  } else {
+    cell.status = DOWN
+    if (starting?.supervised) {
+      extras.starting = null
+      starting.failed(ending.reason)
+    } else if (!ending.quiet) {
+      parentDecides(cell, ending.reason)
+    }
+  }
+  for (const done of ending.done) done()
+}
