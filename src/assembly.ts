@@ -5,7 +5,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { hostname, platform, release } from "node:os"
-import { Effect, Layer, Scope } from "effect"
+import { Effect, Layer, type Scope } from "effect"
 import { defaultPolicy } from "./actors/conversation/machine/data.ts"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
@@ -16,8 +16,8 @@ import { modelSettings } from "./cli/settings.ts"
 import type { Failure } from "./domain/failure.ts"
 import { Models } from "./models/model.ts"
 import { makeModels } from "./models/service.ts"
-import type { Peer } from "./protocols/attach/handshake.ts"
 import { attachedSessions } from "./protocols/attach/derive.ts"
+import type { Peer } from "./protocols/attach/handshake.ts"
 import { takeover } from "./protocols/attach/takeover.ts"
 import type { OpenError } from "./storage/errors.ts"
 import { mayBeAlive, readOwner } from "./storage/sqlite/owner-file.ts"
@@ -25,6 +25,7 @@ import { claim, type Lease } from "./storage/sqlite/ownership.ts"
 import { canonicalPathOf } from "./storage/sqlite/paths.ts"
 import { SqliteStore } from "./storage/sqlite/store.ts"
 import { nodeLayer } from "./supervisors/node.ts"
+import { workersLayer } from "./supervisors/workers.ts"
 import { BuiltinTools } from "./tools/builtin-tools.ts"
 
 /** How long an idle conversation stays in memory, in ms. */
@@ -48,10 +49,9 @@ const servicesOf = (path: string, options: NodeOptions) => {
   return Layer.mergeAll(
     SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" }),
     Layer.sync(Models, () => makeModels({ env: options.env, settings: models })),
-    BuiltinTools.standalone,
+    Layer.provide(BuiltinTools.layer, Layer.orDie(workersLayer)),
     settings,
-    ActorSystem.layer(),
-  )
+  ).pipe(Layer.provideMerge(ActorSystem.layer()))
 }
 
 /** Builds the node in the current scope: it recovers what the database holds, and stops cleanly with the scope. */

@@ -1,6 +1,7 @@
 /**
  * The supervision tree of one node, and the sessions that it serves:
  *
+ *   /user/workers (dynamic)        file locks, sandbox slots (workers.ts)
  *   /user/node (one_for_one)
  *     conversations (dynamic)      one keeper per conversation, its machine, its jobs
  *
