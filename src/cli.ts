@@ -49,6 +49,8 @@ const report = (error: unknown): number => {
   return failure.exitCode
 }
 
+// What escapes every handler ends the process like any other failure: with one line.
+process.on("uncaughtException", (error) => process.exit(report(error)))
 process.stdout.on("error", onStreamError)
 process.stderr.on("error", onStreamError)
 run(process.argv.slice(2))

@@ -64,7 +64,12 @@ export const openEditor = (
         escapeCodeTimeout: 50,
       })
     : createInterface({ input: stdin, terminal: false, crlfDelay: Number.POSITIVE_INFINITY })
-  if (drawn) stdout.write(pasteOn)
+  // However the process ends, the terminal gets its pasting back.
+  const restore = () => void stdout.write(pasteOff)
+  if (drawn) {
+    stdout.write(pasteOn)
+    process.once("exit", restore)
+  }
   editor.on("line", (line) => {
     if (drawn && line.trim() !== "") appendHistory(options.historyFile, line)
     handlers.onLine(line, Math.floor(displayWidth(prompt + line) / Math.max(1, stdout.columns ?? 80)) + 1)
@@ -86,7 +91,8 @@ export const openEditor = (
       stdin.pause()
       if (drawn) {
         stdin.unpipe()
-        stdout.write(pasteOff)
+        process.off("exit", restore)
+        restore()
       }
     },
   }

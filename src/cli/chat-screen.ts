@@ -65,6 +65,8 @@ export const makeChatScreen = (stream: NodeJS.WriteStream, env: NodeJS.ProcessEn
       put(rendered.blocks)
     },
     say: (text, tone = "plain") => {
+      // On a screen the unfinished line stays below; where output is append-only it has to end first.
+      if (traits.cursor) return draw(`${paint(tone, text)}\n`)
       const broken = lay(layout, [{ kind: "break" }], { color: traits.color, columns: screen.columns() })
       layout = broken.layout
       draw(`${broken.out}${paint(tone, text)}\n`)
