@@ -107,7 +107,7 @@ describe("ignore rules", () => {
           })
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 80 },
     )
   }, 120_000)
 
