@@ -13,7 +13,7 @@ type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readon
 
 /** Admits an input: it starts a run, or waits in the queue. */
 export const submit = (d: Draft, event: EventOf<"submit">): Decision => {
-  const busy = d.data.run !== null || d.data.parked !== null || d.data.state === "settling_run"
+  const busy = d.data.run !== null || d.data.parked !== null
   if (busy && event.whenBusy === "reject") {
     const failure = new Busy({
       what: "conversation",

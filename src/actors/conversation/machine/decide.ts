@@ -7,7 +7,6 @@ import type { Data, Decision, Env, MachineEvent } from "./data.ts"
 import { Draft } from "./draft.ts"
 import { recover, retryParked } from "./recover.ts"
 import { delta, modelFailed, prepared, wake } from "./request.ts"
-import { startNext } from "./run.ts"
 import { callsPrepared, flush, jobEnded, responded, toolEnded, toolOutput } from "./tools.ts"
 
 /** Whether a job's message belongs to the request or batch in progress. */
@@ -32,7 +31,7 @@ export const decide = (data: Data, event: MachineEvent, env: Env): Decision => {
       return retryParked(d, event)
     case "settled":
       if (data.state !== "settling_run") return nothing(data)
-      if (!startNext(d)) d.to("idle")
+      d.to("idle")
       return d.done()
     case "prepared":
       return current(data, event.token) && data.state === "preparing_request" ? prepared(d, event) : nothing(data)

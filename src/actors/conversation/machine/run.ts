@@ -172,7 +172,10 @@ export const clearLive = (d: Draft): void => {
   d.patchRun({ flushed: false, flushDue: false, retry: null })
 }
 
-/** Ends the run with an answer: entry `answer` for every input of the run. */
+/**
+ * Ends the run with an answer: entry `answer` for every input of the run. The oldest queued input is placed in the same commit, so that no
+ * death between the two leaves it waiting without a run.
+ */
 export const answerRun = (d: Draft, answer: EntryId, stopReason: StopReason, answerText: string): void => {
   const run = d.run
   d.endTask(run.generation, { status: "completed", result: answer })
@@ -181,6 +184,7 @@ export const answerRun = (d: Draft, answer: EntryId, stopReason: StopReason, ans
   }
   d.publish({ type: "turn_completed", stop_reason: stopReason, entry_id: answer, text: answerText })
   d.patch({ run: null })
+  if (startNext(d)) return
   d.to("settling_run")
   d.act({ type: "self", event: { type: "settled" } })
 }
