@@ -13,6 +13,9 @@ import { Watcher } from "./watcher.ts"
 /** The code of a refusal because the conversation is busy. */
 const busy = -32002
 
+/** How often a calm conversation is looked at, in milliseconds. */
+const unparkPoll = 500
+
 interface Delivery {
   readonly watchId: string
   readonly delivery: number
@@ -28,6 +31,8 @@ export interface Surroundings {
   readonly random: Random
   /** Whether new work may still start. */
   readonly going: () => boolean
+  /** Resolves once the last kill is over. */
+  readonly calm: Promise<void>
 }
 
 export class LoadedConversation {
@@ -49,8 +54,20 @@ export class LoadedConversation {
 
   /** Submits until the time is over, then waits for every answer. */
   async run(): Promise<void> {
-    const { random, going } = this.#around
     await this.#open()
+    let ended = false
+    const unparking = this.#unpark(() => ended)
+    try {
+      await this.#submitAll()
+    } finally {
+      ended = true
+      await unparking
+      await this.#leave()
+    }
+  }
+
+  async #submitAll(): Promise<void> {
+    const { random, going } = this.#around
     const waiting: Array<Promise<void>> = []
     for (const job of this.#jobs) {
       if (!going()) break
@@ -62,7 +79,20 @@ export class LoadedConversation {
       if (random.chance(0.7)) await settled
     }
     await Promise.all(waiting)
-    await this.#leave()
+  }
+
+  /** A run that the kills hit too often in a row is parked; when they are over, it is run again as a person would. */
+  async #unpark(ended: () => boolean): Promise<void> {
+    const { calm, observations } = this.#around
+    await calm
+    while (!ended()) {
+      const state = await this.#call<SessionState>("session.state", { conversationId: this.#id })
+      if (state.state === "idle" && state.turn_id !== null) {
+        observations.retries++
+        await this.#call("session.retry", { conversationId: this.#id })
+      }
+      await new Promise((resolve) => setTimeout(resolve, unparkPoll))
+    }
   }
 
   async #leave(): Promise<void> {

@@ -85,24 +85,52 @@ const placedOnce = ({ submissions, entries }: World): ReadonlyArray<string> => {
   return faults
 }
 
-/** I6: every call of an answer has exactly one result entry. */
-const resultPerCall = ({ entries }: World): ReadonlyArray<string> =>
-  [...groupBy(entries, (entry) => entry.conversation)].flatMap(([conversation, own]) => {
-    const results = new Map<string, number>()
-    const calls = new Set<string>()
-    for (const message of own.flatMap((entry) => entry.model)) {
-      if (message.role === "tool") results.set(message.callId, (results.get(message.callId) ?? 0) + 1)
-      if (message.role === "assistant") for (const call of toolCallsOf(message)) calls.add(call.id)
+interface Call {
+  readonly conversation: number
+  readonly id: string
+  readonly arguments: string
+  /** Whether it is an error, for each result entry. */
+  readonly results: Array<boolean>
+}
+
+/** Answers that no model sees again; their calls never ran, and their ids may come back. */
+const unsent: ReadonlySet<string> = new Set(["aborted", "error", "deferred"])
+
+/** Every call of an answer with its results: a result belongs to the newest call of its id. */
+const callsOf = (
+  entries: ReadonlyArray<Entry>,
+): { readonly calls: ReadonlyArray<Call>; readonly stray: ReadonlyArray<string> } => {
+  const newest = new Map<string, Call>()
+  const calls: Array<Call> = []
+  const stray: Array<string> = []
+  for (const { conversation, model } of entries) {
+    for (const message of model) {
+      if (message.role === "tool") {
+        const call = newest.get(`${conversation}/${message.callId}`)
+        if (call === undefined) stray.push(`${message.callId} of ${conversation}`)
+        else call.results.push(message.isError)
+      }
+      if (message.role !== "assistant" || unsent.has(message.stopReason)) continue
+      for (const { id, arguments: args } of toolCallsOf(message)) {
+        const call = { conversation, id, arguments: JSON.stringify(args), results: [] }
+        newest.set(`${conversation}/${id}`, call)
+        calls.push(call)
+      }
     }
-    return [
-      ...[...calls]
-        .filter((id) => results.get(id) !== 1)
-        .map((id) => `I6 call ${id} of ${conversation}: ${results.get(id) ?? 0} results`),
-      ...[...results.keys()]
-        .filter((id) => !calls.has(id))
-        .map((id) => `I6 result ${id} of ${conversation} has no call`),
-    ]
-  })
+  }
+  return { calls, stray }
+}
+
+/** I6: every call of an answer has exactly one result entry. */
+const resultPerCall = ({ entries }: World): ReadonlyArray<string> => {
+  const { calls, stray } = callsOf(entries)
+  return [
+    ...calls
+      .filter(({ results }) => results.length !== 1)
+      .map(({ id, conversation, results }) => `I6 call ${id} of ${conversation}: ${results.length} results`),
+    ...stray.map((result) => `I6 result ${result} has no call`),
+  ]
+}
 
 /** I7: the context of every conversation is valid for every provider, as `faultsOf` judges it. */
 const contextsValid = (
@@ -119,29 +147,20 @@ const contextsValid = (
  */
 const unsafeOnce = ({ entries }: World, effects: Effects): ReadonlyArray<string> => {
   const faults: Array<string> = []
-  const callOf = new Map<string, { readonly conversation: number; readonly id: string }>()
-  const result = new Map<string, boolean>()
-  for (const { conversation, model } of entries) {
-    for (const message of model) {
-      if (message.role === "tool") result.set(`${conversation}/${message.callId}`, message.isError)
-      if (message.role !== "assistant") continue
-      for (const { id, arguments: args } of toolCallsOf(message)) {
-        const token = /start ([\w.]+)/.exec(JSON.stringify(args))?.[1]
-        if (token !== undefined) callOf.set(token, { conversation, id })
-      }
-    }
+  const callOf = new Map<string, Call>()
+  for (const call of callsOf(entries).calls) {
+    const token = /start ([\w.]+)/.exec(call.arguments)?.[1]
+    if (token !== undefined) callOf.set(token, call)
   }
   for (const [token, { starts, ends }] of effects) {
     if (starts > 1) faults.push(`I8 unsafe call ${token} ran ${starts} times`)
     if (ends > starts) faults.push(`I8 unsafe call ${token} ended more often than it began`)
     if (!callOf.has(token)) faults.push(`I8 unsafe call ${token} ran, but its intent was not committed`)
   }
-  for (const [token, { conversation, id }] of callOf) {
-    const found = effects.get(token) ?? { starts: 0, ends: 0 }
-    if (result.get(`${conversation}/${id}`) === false && (found.starts !== 1 || found.ends !== 1)) {
-      faults.push(
-        `I8 unsafe call ${token} is reported as done, but it began ${found.starts} and ended ${found.ends} times`,
-      )
+  for (const [token, { results }] of callOf) {
+    const { starts, ends } = effects.get(token) ?? { starts: 0, ends: 0 }
+    if (results[0] === false && (starts !== 1 || ends !== 1)) {
+      faults.push(`I8 unsafe call ${token} is reported as done, but it began ${starts} and ended ${ends} times`)
     }
   }
   return faults

@@ -60,7 +60,7 @@ const summary = (report: Report): string =>
   [
     `${report.submissions} submissions (${report.answered} answered), ${report.entries} entries`,
     `${report.unsafeCalls} unsafe calls (${report.interrupted} cut off by a kill, none repeated)`,
-    `${report.kills} kills, ${report.calls} calls, ${report.events} events`,
+    `${report.kills} kills, ${report.retries} parked runs run again, ${report.calls} calls, ${report.events} events`,
   ].join("; ")
 
 /** Resolves with the exit code. */

@@ -18,6 +18,9 @@ export interface NodeSettings {
 const startLimit = 60_000
 const startPoll = 10
 
+/** How long a clean stop may take, in milliseconds. */
+const stopLimit = 30_000
+
 const wait = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
 export class NodeProcess {
@@ -79,11 +82,14 @@ export class NodeProcess {
     await this.#exited
   }
 
-  /** A clean stop; resolves with the exit code, null where a signal ended it. */
+  /** A clean stop; resolves with the exit code, null where a signal ended it (SIGKILL after the limit). */
   async stop(): Promise<number | null> {
     this.#meant = true
-    this.#child?.kill("SIGTERM")
+    const child = this.#child
+    child?.kill("SIGTERM")
+    const timer = setTimeout(() => child?.kill("SIGKILL"), stopLimit)
     await this.#exited
-    return this.#child?.exitCode ?? null
+    clearTimeout(timer)
+    return child?.exitCode ?? null
   }
 }

@@ -32,6 +32,8 @@ export class Observations {
   calls = 0
   events = 0
   kills = 0
+  /** Parked runs that were run again. */
+  retries = 0
   readonly #listeners = new Set<(event: Event) => void>()
 
   /** Every event that any watcher sees. */

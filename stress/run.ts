@@ -24,6 +24,8 @@ export interface Report {
   /** Unsafe calls that a kill cut off: reported as interrupted, never run again. */
   readonly interrupted: number
   readonly kills: number
+  /** Parked runs that were run again. */
+  readonly retries: number
   readonly calls: number
   readonly events: number
 }
@@ -83,6 +85,7 @@ const load = async (node: NodeProcess, plan: Plan, workspace: string, seen: Obse
   const started = Date.now()
   const until = started + plan.options.seconds * 1_000
   const killer = new Killer(node)
+  const killing = killer.run(plan, started, seen)
   const conversations = plan.jobs.map(
     (jobs, index) =>
       new LoadedConversation(index, jobs, {
@@ -91,12 +94,10 @@ const load = async (node: NodeProcess, plan: Plan, workspace: string, seen: Obse
         observations: seen,
         random: random(plan.options.seed * 1_000 + index),
         going: () => Date.now() < until,
+        calm: killing,
       }),
   )
-  const running = Promise.all([
-    ...conversations.map((conversation) => conversation.run()),
-    killer.run(plan, started, seen),
-  ])
+  const running = Promise.all([...conversations.map((conversation) => conversation.run()), killing])
   await within(plan.options.seconds * 1_000 + settleLimit, "the load", running).catch((error) =>
     seen.fault(String(error)),
   )
@@ -153,6 +154,7 @@ export const stress = async (options: Options, directory: string, program: strin
       unsafeCalls: traces.size,
       interrupted: [...traces.values()].filter(({ starts, ends }) => ends < starts).length,
       kills: seen.kills,
+      retries: seen.retries,
       calls: seen.calls,
       events: seen.events,
     }
