@@ -4,9 +4,8 @@
 import { Effect } from "effect"
 import type { Behavior } from "../actors/kernel/behavior.ts"
 import type { Cell } from "../actors/kernel/cell.ts"
-import { halt } from "../actors/kernel/end.ts"
+import { halt, launch } from "../actors/kernel/lifecycle.ts"
 import type { RestartPolicy } from "../actors/kernel/restart.ts"
-import { launch } from "../actors/kernel/start.ts"
 import { type StopReason, shutdown } from "../actors/kernel/stop-reason.ts"
 
 export interface ChildOptions {

@@ -6,9 +6,8 @@ import { Cause, Effect } from "effect"
 import { type Behavior, nameShape } from "../actors/kernel/behavior.ts"
 import { bury } from "../actors/kernel/burial.ts"
 import type { Cell } from "../actors/kernel/cell.ts"
-import { crash } from "../actors/kernel/end.ts"
 import { RestartIntensityExceeded, withoutStack } from "../actors/kernel/errors.ts"
-import { relaunch } from "../actors/kernel/parent.ts"
+import { crash, relaunch } from "../actors/kernel/lifecycle.ts"
 import {
   type Intensity,
   intensityOf,

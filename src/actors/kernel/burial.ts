@@ -4,7 +4,7 @@
  */
 import { type Cause, Effect } from "effect"
 import { Ask } from "./ask.ts"
-import { type Cell, cellOf } from "./cell.ts"
+import type { Cell } from "./cell.ts"
 import { Envelope, Letter } from "./envelope.ts"
 import { DEAD } from "./status.ts"
 import type { StopReason } from "./stop-reason.ts"
@@ -27,7 +27,7 @@ export const bury = (cell: Cell, reason: StopReason): void => {
   if (extras === null) return
   parent?.hasExtras?.childNames?.delete(name)
   for (const registered of extras.registered ?? []) kernel.registry.release(registered, cell)
-  for (const other of extras.watching ?? []) cellOf(other).hasExtras?.watchers?.delete(cell)
+  for (const other of extras.watching ?? []) other.hasExtras?.watchers?.delete(cell)
   for (const entry of extras.blocked ?? []) {
     if (entry.cancelled || entry.item instanceof Ask) continue
     kernel.deadLetters++
@@ -37,7 +37,7 @@ export const bury = (cell: Cell, reason: StopReason): void => {
   const { starting, watchers } = extras
   extras.starting = extras.watchers = null
   starting?.failed(reason)
-  for (const watcher of watchers ?? []) watcher.notify({ ref: cell, reason })
+  for (const watcher of watchers ?? []) watcher.notify(cell, reason)
 }
 
 /** Fails the open asks of a cell: all, or those that a handler has been given. */

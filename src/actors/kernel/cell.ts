@@ -2,19 +2,19 @@
  * A cell is one actor: identity, place in the tree, mailbox and the current incarnation. Users hold it as ActorRef and, inside
  * handlers, as ActorContext. It owns no fiber; a worker borrows it for as long as it has mail (worker.ts).
  *
- * The status moves as in status.ts; start.ts, end.ts and burial.ts make every move but IDLE → QUEUED (here) and QUEUED → RUNNING → IDLE (worker.ts).
+ * The status moves as in status.ts; lifecycle.ts and burial.ts make every move but IDLE → QUEUED (here) and QUEUED → RUNNING → IDLE (worker.ts).
  */
 import { Effect, Exit, type Fiber, type FiberRefs, Inspectable, Scope } from "effect"
 import type { Ask } from "./ask.ts"
 import type { ActorContext, Behavior, SpawnOptions } from "./behavior.ts"
 import { type AnyFiber, spanOf } from "./effect-internals.ts"
-import { endSelf } from "./end.ts"
 import { DownNotice, Envelope, Letter } from "./envelope.ts"
 import type { SpawnError } from "./errors.ts"
 import { Extras } from "./extras.ts"
 import type { Kernel } from "./kernel.ts"
+import { endSelf } from "./lifecycle.ts"
 import { EMPTY, Mailbox } from "./mailbox.ts"
-import type { ActorRef, Down } from "./ref.ts"
+import type { ActorRef } from "./ref.ts"
 import type { ChildSpec } from "./restart.ts"
 import { CLOSING, DEAD, IDLE, QUEUED, STARTING, type Status, UNBORN } from "./status.ts"
 import { normal, type StopReason } from "./stop-reason.ts"
@@ -187,7 +187,7 @@ export class Cell extends Mailbox implements ActorContext<unknown>, ActorRef<unk
       extras.watching ??= new Set()
       if (extras.watching.has(other)) return
       extras.watching.add(other)
-      if (other.status === DEAD) this.force(new DownNotice({ ref: other, reason: other.state as StopReason }))
+      if (other.status === DEAD) this.force(new DownNotice(other, other.state as StopReason))
       else other.extras.addWatcher(this)
     })
   }
@@ -201,8 +201,8 @@ export class Cell extends Mailbox implements ActorContext<unknown>, ActorRef<unk
   }
 
   /** Called by a watched actor at its end. */
-  notify(down: Down): void {
-    if (this.alive) this.force(new DownNotice(down))
+  notify(watched: Cell, reason: StopReason): void {
+    if (this.alive) this.force(new DownNotice(watched, reason))
   }
 
   stop(reason: StopReason = normal): Effect.Effect<void> {

@@ -56,8 +56,9 @@ interface Instruction {
   readonly cause: Cause.Cause<unknown>
 }
 
-// An Exit is an Effect whose instruction tag is its own; other Effects have other tags.
+/** An Exit is an Effect whose instruction tag is its own; other Effects have other tags. */
 export const instruction = (effect: Effect.Effect<unknown, unknown, unknown>): Instruction =>
+  // The public types say nothing of instructions.
   effect as unknown as Instruction
 
 /** `flatMap`, at once where the first step is done already. */

@@ -4,7 +4,7 @@
  */
 import { Effect, type Tracer } from "effect"
 import type { Cell } from "./cell.ts"
-import type { Down } from "./ref.ts"
+import type { StopReason } from "./stop-reason.ts"
 
 export type Handling = Effect.Effect<unknown, unknown>
 
@@ -34,17 +34,19 @@ export const underSpan = (handling: Handling, span: Tracer.AnySpan | undefined):
 
 /** A watched actor has ended. Never held back by a full mailbox. */
 export class DownNotice extends Envelope {
-  readonly down: Down
+  readonly watched: Cell
+  readonly reason: StopReason
 
-  constructor(down: Down) {
+  constructor(watched: Cell, reason: StopReason) {
     super()
-    this.down = down
+    this.watched = watched
+    this.reason = reason
   }
 
   deliver(cell: Cell): Handling | null {
     const { watching } = cell.extras
-    if (watching === null || !watching.delete(this.down.ref)) return null // unwatched meanwhile
-    return cell.behavior.onDown?.(cell.state, this.down, cell) ?? null
+    if (watching === null || !watching.delete(this.watched)) return null // unwatched meanwhile
+    return cell.behavior.onDown?.(cell.state, { ref: this.watched, reason: this.reason }, cell) ?? null
   }
 }
 

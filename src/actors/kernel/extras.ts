@@ -4,15 +4,15 @@
  */
 import { type Cause, Effect, type Fiber, type Scope } from "effect"
 import { Ask } from "./ask.ts"
-import type { Ending } from "./end.ts"
+import type { Cell } from "./cell.ts"
+import type { Ending, Starting } from "./lifecycle.ts"
 import { EMPTY } from "./mailbox.ts"
-import type { ActorRef, Down } from "./ref.ts"
 import type { RestartWindow } from "./restart.ts"
-import type { Starting } from "./start.ts"
+import type { StopReason } from "./stop-reason.ts"
 
 /** Told once when an actor has ended for good. */
 export interface Watcher {
-  notify(down: Down): void
+  notify(watched: Cell, reason: StopReason): void
 }
 
 /** A sender held back by a full mailbox; its message counts as not sent until it is admitted. */
@@ -29,7 +29,7 @@ export class Extras {
   /** Names held in the registry. */
   registered: Set<string> | null = null
   watchers: Set<Watcher> | null = null
-  watching: Set<ActorRef<never>> | null = null
+  watching: Set<Cell> | null = null
   scope: Scope.CloseableScope | null = null
   restarts = 0
   /** An incarnation before this one was up. */

@@ -6,8 +6,8 @@ import { Ask } from "./ask.ts"
 import type { Behavior, SpawnOptions } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
 import { type AnyFiber, spanOf } from "./effect-internals.ts"
-import { halt } from "./end.ts"
 import type { ActorDown, AskTimeout, SpawnError } from "./errors.ts"
+import { halt } from "./lifecycle.ts"
 import type { ActorRef, Down, ReplyTo } from "./ref.ts"
 import { DEAD } from "./status.ts"
 import { type StopReason, shutdown } from "./stop-reason.ts"
@@ -103,7 +103,8 @@ export const watch = (ref: ActorRef<never>): Effect.Effect<Effect.Effect<Down>> 
     const waiting = new Set<(down: Effect.Effect<Down>) => void>()
     if (down === null) {
       cell.extras.addWatcher({
-        notify: (notice) => {
+        notify: (_, reason) => {
+          const notice: Down = { ref, reason }
           down = notice
           for (const resume of waiting) resume(Effect.succeed(notice))
           waiting.clear()

@@ -10,9 +10,9 @@ import { Ask } from "./ask.ts"
 import { type ActorContext, type Behavior, type BehaviorSpec, behavior } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
 import { chain } from "./effect-internals.ts"
-import { endSelf } from "./end.ts"
 import { DownNotice, Envelope, Letter, Timeout } from "./envelope.ts"
 import { PostponeOverflow } from "./errors.ts"
+import { endSelf } from "./lifecycle.ts"
 import type { Down } from "./ref.ts"
 import { normal, type StopReason } from "./stop-reason.ts"
 import type { Action, Transition } from "./transition.ts"
@@ -198,7 +198,7 @@ const keepForLater = (machine: Machine<string, unknown>, cell: Cell): boolean =>
   const item = cell.current
   if (machine.postponed.length >= cell.capacity) return false
   if (item instanceof Ask) item.taken = false
-  else if (item instanceof DownNotice) cell.extras.watching?.add(item.down.ref)
+  else if (item instanceof DownNotice) cell.extras.watching?.add(item.watched)
   machine.postponed.push(item instanceof Timeout ? new Letter(item.message, undefined) : item)
   return true
 }

@@ -16,9 +16,9 @@ import {
   runtimeFlagsOf,
   setFiberRefs,
 } from "./effect-internals.ts"
-import { handlerEnded, handlerFailed, handlerLeft } from "./end.ts"
 import { Envelope, type Handling } from "./envelope.ts"
 import type { Kernel } from "./kernel.ts"
+import { handlerEnded, handlerFailed, handlerLeft } from "./lifecycle.ts"
 import { IDLE, QUEUED, RUNNING } from "./status.ts"
 
 /** Messages of one actor before the next one has its turn. */

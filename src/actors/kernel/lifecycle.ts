@@ -1,21 +1,32 @@
 /**
- * How an incarnation of an actor ends, for whatever reason, and what is left of it: DOWN with its mail, or DEAD.
+ * How an actor starts, ends and comes back. Long because these three are one recursion: an end starts, a start may end. The only place
+ * that moves a cell's status, but for IDLE → QUEUED → RUNNING and the final DEAD (burial.ts).
  *
- *   crash, endSelf, halt → the handler ends → children stop (newest first) → onStop → scope
- *     → STOPPING: DOWN, and the parent decides (parent.ts)
- *     → CLOSING:  DEAD (burial.ts), and the parent learns it
+ *   launch ─ init ok ──────────────────────────────→ up (IDLE or QUEUED)
+ *      └──── init fails ┐
+ *   crash, endSelf, halt ┴→ wind down: handler ends, children stop (newest first), onStop, scope
+ *                             ├─ STOPPING → DOWN → the parent decides → launch | bury
+ *                             └─ CLOSING ─────────→ bury
  *
- * Rules K15 to K24 of docs/kernel.md.
+ * Rules K10 to K34 of docs/kernel.md.
  */
 import { Cause, Effect, Exit } from "effect"
 import { Ask } from "./ask.ts"
 import { bury, failAsks, recordCrash } from "./burial.ts"
 import type { Cell } from "./cell.ts"
-import { parentDecides } from "./parent.ts"
-import { shouldRestart } from "./restart.ts"
-import { interruptInit, resume, runAside } from "./start.ts"
-import { CLOSING, DEAD, DOWN, RUNNING, STARTING, STOPPING, type Status, UNBORN } from "./status.ts"
+import { type AnyFiber, instruction } from "./effect-internals.ts"
+import { RestartIntensityExceeded, withoutStack } from "./errors.ts"
+import { RestartWindow, shouldRestart } from "./restart.ts"
+import { CLOSING, DEAD, DOWN, IDLE, QUEUED, RUNNING, STARTING, STOPPING, type Status, UNBORN } from "./status.ts"
 import { crashed, type StopReason, shutdown } from "./stop-reason.ts"
+
+/** Who waits for a cell to be up. */
+export interface Starting {
+  /** A supervisor's handler decides about a failed start itself; otherwise the parent's policy does. */
+  readonly supervised: boolean
+  readonly up: () => void
+  readonly failed: (reason: StopReason) => void
+}
 
 /** A stop in progress. */
 export interface Ending {
@@ -25,6 +36,94 @@ export interface Ending {
   readonly done: Array<() => void>
   cancelDeadline: (() => void) | null
 }
+
+// ---- start ----------------------------------------------------------------------------------------------------------
+
+/** Starts an incarnation of a cell that is new or DOWN. */
+export const launch = (cell: Cell, starting: Starting | null): void => {
+  cell.status = STARTING
+  cell.state = UNBORN
+  if (starting !== null) cell.extras.starting = starting
+  let state: unknown
+  try {
+    state = cell.behavior.init(cell)
+  } catch (defect) {
+    initFailed(cell, Cause.die(defect))
+    return
+  }
+  if (!Effect.isEffect(state)) {
+    up(cell, state)
+    return
+  }
+  // The behavior's own type says that an Effect here gives the state.
+  const init = state as Effect.Effect<unknown, unknown>
+  if (instruction(init)._op === "Success") {
+    up(cell, instruction(init).value)
+    return
+  }
+  const { extras } = cell
+  extras.init = runAside(cell, init, (exit) => {
+    extras.init = null
+    if (Exit.isSuccess(exit)) up(cell, exit.value)
+    else initFailed(cell, exit.cause)
+  })
+  if (cell.status !== STARTING) interruptInit(cell) // stopped from inside its own init
+}
+
+const interruptInit = (cell: Cell): void => {
+  const fiber = cell.hasExtras?.init ?? null
+  if (fiber !== null) fiber.unsafeInterruptAsFork(fiber.id())
+}
+
+const up = (cell: Cell, state: unknown): void => {
+  cell.state = state
+  const starting = cell.hasExtras?.starting ?? null
+  if (cell.status !== STARTING) {
+    windDown(cell) // stopped during init
+    return
+  }
+  resume(cell)
+  if (starting !== null) {
+    cell.extras.starting = null
+    starting.up()
+  }
+}
+
+const initFailed = (cell: Cell, cause: Cause.Cause<unknown>): void => {
+  if (cell.status !== STARTING) {
+    windDown(cell)
+    return
+  }
+  recordCrash(cell, cause)
+  cell.status = STOPPING
+  cell.extras.ending = { reason: crashed(cause), quiet: false, done: [], cancelDeadline: null }
+  windDown(cell)
+}
+
+/** Back to work, or to rest. */
+const resume = (cell: Cell): void => {
+  if (cell.hasMail) {
+    cell.status = QUEUED
+    cell.kernel.post(cell)
+  } else {
+    cell.status = IDLE
+  }
+}
+
+/** Runs a step of the cell's life in a fiber of its own, with the cell's services. Gives the fiber if it has not ended yet. */
+const runAside = (
+  cell: Cell,
+  effect: Effect.Effect<unknown, unknown>,
+  then: (exit: Exit.Exit<unknown, unknown>) => void,
+): AnyFiber | null => {
+  const fiber = cell.kernel.fork(effect, cell.env)
+  const exit = fiber.unsafePoll()
+  if (exit === null) fiber.addObserver(then)
+  else then(exit)
+  return exit === null ? fiber : null
+}
+
+// ---- end ------------------------------------------------------------------------------------------------------------
 
 /** A worker is done with the cell's handler because its fiber has ended. */
 export const handlerEnded = (cell: Cell, item: unknown, exit: Exit.Exit<unknown, unknown>): void => {
@@ -144,7 +243,7 @@ const interruptWithin = (cell: Cell, ending: Ending, ms: number): void => {
 const endReason = (cell: Cell): StopReason => cell.hasExtras?.ending?.reason ?? shutdown
 
 /** No handler runs any more: children, onStop, scope; then DOWN or DEAD. */
-export const windDown = (cell: Cell): void => {
+const windDown = (cell: Cell): void => {
   const extras = cell.extras
   const ending = extras.ending
   if (ending === null) return
@@ -203,4 +302,52 @@ const wound = (cell: Cell, ending: Ending): void => {
     }
   }
   for (const done of ending.done) done()
+}
+
+// ---- the parent's part ----------------------------------------------------------------------------------------------
+
+const parentDecides = (child: Cell, reason: StopReason): void => {
+  const { parent } = child
+  if (parent === null || parent.status >= STOPPING) return // it stops its children anyway
+  const childEnded = parent.behavior.hooks?.childEnded
+  if (childEnded !== undefined) childEnded(parent, child, reason)
+  else if (child.status === DOWN) restartOrBury(parent, child, reason)
+}
+
+/** What an ordinary actor does about a child: its spec alone decides; too many restarts crash the parent (K33). */
+const restartOrBury = (parent: Cell, child: Cell, reason: StopReason): void => {
+  const { kernel, spec } = child
+  if (!shouldRestart(spec.restart, reason)) {
+    bury(child, reason)
+    return
+  }
+  const { extras } = child
+  extras.window ??= new RestartWindow()
+  if (extras.window.admit(kernel.timers.now(), spec)) {
+    relaunch(child)
+    return
+  }
+  const neverUp = !extras.wasUp
+  const cause = reason._tag === "Crashed" ? reason.cause : null
+  bury(child, reason)
+  if (neverUp || parent.parent === null) return // the spawner learns it; the guardian outlives its children
+  crash(
+    parent,
+    Cause.fail(withoutStack(() => new RestartIntensityExceeded({ child: child.path, ...limitsOf(child), cause }))),
+  )
+}
+
+const limitsOf = ({ spec }: Cell) => ({ maxRestarts: spec.maxRestarts, withinMs: spec.withinMs })
+
+/** Counts a restart and starts the next incarnation; in its own turn when `init` itself failed, so that a loop yields. */
+export const relaunch = (child: Cell): void => {
+  const { extras } = child
+  extras.restarts++
+  if (child.state !== UNBORN) {
+    launch(child, null)
+    return
+  }
+  child.kernel.post(() => {
+    if (child.status === DOWN) launch(child, null)
+  })
 }
