@@ -30,6 +30,8 @@ const defaultPingMs = 10_000
  */
 const missesLimit = 2
 
+const ping = `${JSON.stringify({ _tag: "Ping" })}\n`
+
 const reasonOf = (cause: unknown): NotAnswering["reason"] => {
   const code = cause instanceof Error && "code" in cause ? cause.code : ""
   if (code === "ENOENT") return "absent"
@@ -99,7 +101,8 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
         const watchLife = Effect.suspend(() => {
           if (misses >= missesLimit) return Effect.fail("silent" as const)
           misses++
-          return wire.send({ _tag: "Ping" })
+          // Not `send`, which waits for room: an owner that does not read is one that may be gone.
+          return Effect.sync(() => wire.outlet.write(ping))
         }).pipe(Effect.repeat(Schedule.spaced(options.pingMs ?? defaultPingMs)), Effect.ignore)
         const end = Effect.gen(function* () {
           alive = false
