@@ -2,6 +2,7 @@
  * What a library user imports: the vocabulary, the ports and the contract of conversations.
  */
 export * from "./actors/contract.ts"
+export * as Actors from "./actors/kernel/index.ts"
 export * from "./actors/sessions.ts"
 export * from "./domain/conversation.ts"
 export * from "./domain/document.ts"
@@ -23,4 +24,5 @@ export type { ModelsOptions } from "./models/service.ts"
 export * from "./models/settings.ts"
 export * from "./storage/errors.ts"
 export * from "./storage/store.ts"
+export * as Supervisors from "./supervisors/index.ts"
 export type * from "./tools/tool.ts"

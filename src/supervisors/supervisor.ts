@@ -1,6 +1,6 @@
 /**
  * A supervisor with a fixed list of children: ordered start, reverse ordered stop, restarts by strategy within the restart
- * intensity, escalation beyond it. It is an actor; its mailbox puts the ends of children one after another. Rules K50 to K59 of
+ * intensity, escalation beyond it. It is an actor; its mailbox puts the ends of children one after another. Rules K50 to K55 of
  * docs/kernel.md.
  *
  * A child is up, or DOWN (its end is in the supervisor's mailbox, or it is being restarted), or gone: it ended as its policy allows,

@@ -1,6 +1,6 @@
 /**
  * A state machine as an actor: named states, postponed messages, enter effects, state timeouts and named timeouts, as OTP's
- * gen_statem. Rules K40 to K49 of docs/kernel.md.
+ * gen_statem. Rules K40 to K45 of docs/kernel.md.
  *
  * A transition takes effect as a whole: enter effect first, then at once the new state, its timeouts, the actions, and the postponed
  * messages back in front of the mailbox. A failed enter effect leaves the old state (and crashes the machine).
