@@ -4,7 +4,7 @@
  */
 import type { Block } from "./renderer.ts"
 import { painter, type Tone } from "./style.ts"
-import { displayWidth, fitting, truncate } from "./width.ts"
+import { displayWidth, fitting } from "./width.ts"
 
 export interface LayoutOptions {
   readonly color: boolean
@@ -38,6 +38,12 @@ const wrap = (text: string, columns: number): { readonly lines: ReadonlyArray<st
   return { lines, rest }
 }
 
+/** All lines of a text that is whole. */
+const wrapped = (text: string, columns: number): ReadonlyArray<string> => {
+  const { lines, rest } = wrap(text, columns)
+  return rest === "" ? lines : [...lines, rest]
+}
+
 export interface LaidOut {
   readonly layout: Layout
   /** Final output: on a screen, whole lines only. */
@@ -62,7 +68,9 @@ export const lay = (before: Layout, blocks: ReadonlyArray<Block>, options: Layou
         break
       case "line":
         end()
-        out += `${paint(block.tone, columns === null ? block.text : truncate(block.text, columns - 1))}\n`
+        for (const one of columns === null ? [block.text] : wrapped(block.text, columns)) {
+          out += `${paint(block.tone, one)}\n`
+        }
         break
       default: {
         tone = block.kind === "thinking" ? "dim" : "plain"
@@ -73,9 +81,9 @@ export const lay = (before: Layout, blocks: ReadonlyArray<Block>, options: Layou
         }
         const pieces = block.text.replaceAll("\t", "    ").split("\n")
         pieces.forEach((piece, index) => {
-          const wrapped = wrap(partial + piece, columns)
-          for (const one of wrapped.lines) out += `${paint(tone, one)}\n`
-          partial = wrapped.rest
+          const { lines, rest } = wrap(partial + piece, columns)
+          for (const one of lines) out += `${paint(tone, one)}\n`
+          partial = rest
           if (index < pieces.length - 1) {
             out += `${paint(tone, partial)}\n`
             partial = ""
