@@ -14,7 +14,14 @@ const isObject = (value: unknown): value is JsonObject =>
 export const parsePartialJson = (text: string): Json | null => {
   if (text.trim() === "") return null
   try {
-    return parse(text, Allow.ALL) as Json
+    return JSON.parse(text) as Json
+  } catch {
+    // Not whole yet.
+  }
+  try {
+    const value = parse(text, Allow.ALL) as Json
+    // The parser takes this key for the prototype; writing and reading again leaves only what an object really holds.
+    return text.includes("__proto__") ? (JSON.parse(JSON.stringify(value)) as Json) : value
   } catch {
     return null
   }

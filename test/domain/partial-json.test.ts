@@ -13,6 +13,12 @@ describe("arguments that are still streaming", () => {
     expect(parsePartialJson("garbage")).toBeNull()
   })
 
+  it("never reach a prototype", () => {
+    const value = parsePartialJson('{"a": {"__proto__": {"polluted": true}, "b": "c')
+    expect(value).toEqual({ a: { b: "c" } })
+    expect(Object.getPrototypeOf((value as { a: object }).a)).toBe(Object.prototype)
+  })
+
   it("read any prefix of any JSON without throwing, and the whole of it exactly", () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.nat(), (value, cut) => {

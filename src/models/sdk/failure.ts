@@ -80,6 +80,10 @@ const transientReason = (status: number): ModelTransient["reason"] =>
 const isTransient = (status: number) =>
   status === 408 || status === 409 || status === 425 || status === 429 || status >= 500
 
+/** A status code, or null for anything that is none. */
+const httpStatus = (value: unknown): number | null =>
+  typeof value === "number" && Number.isInteger(value) && value >= 100 && value <= 599 ? value : null
+
 /** A 429 that waiting does not cure. */
 const isExhausted = (text: string) => /insufficient_quota|billing_hard_limit|credit balance is too low/i.test(text)
 
@@ -99,7 +103,7 @@ export const modelError = (model: string, error: unknown, redact: Redact, now: n
 
   const network = links.find(isNetwork)
   const call = links.find((link) => typeof link.statusCode === "number" || typeof link.responseBody === "string")
-  const rawStatus = Number.isInteger(call?.statusCode) ? Number(call?.statusCode) : null
+  const rawStatus = httpStatus(call?.statusCode)
   if (network !== undefined && (rawStatus === null || rawStatus < 300)) {
     const deepest = links.findLast((link) => typeof link.message === "string" && link.message !== "")
     return transient(
