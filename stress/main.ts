@@ -59,7 +59,7 @@ export const replay = ({ conversations, seconds, kills, seed }: Options): string
 const summary = (report: Report): string =>
   [
     `${report.submissions} submissions (${report.answered} answered), ${report.entries} entries`,
-    `${report.unsafeCalls} unsafe calls (${report.interrupted} cut off by a kill, none repeated)`,
+    `${report.unsafeCalls} unsafe calls, none repeated; ${report.interrupted} calls cut off by a kill`,
     `${report.kills} kills, ${report.retries} parked runs run again, ${report.calls} calls, ${report.events} events`,
   ].join("; ")
 

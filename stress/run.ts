@@ -4,6 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs"
 import path from "node:path"
+import { EntryKind } from "../src/domain/entry.ts"
 import { contextFaults } from "./context-faults.ts"
 import { LoadedConversation } from "./conversation.ts"
 import { readEffects, readWorld, type World } from "./database.ts"
@@ -21,7 +22,7 @@ export interface Report {
   readonly answered: number
   readonly entries: number
   readonly unsafeCalls: number
-  /** Unsafe calls that a kill cut off: reported as interrupted, never run again. */
+  /** Calls that a kill cut off: reported as interrupted, not run again. */
   readonly interrupted: number
   readonly kills: number
   /** Parked runs that were run again. */
@@ -103,6 +104,11 @@ const load = async (node: NodeProcess, plan: Plan, workspace: string, seen: Obse
   )
 }
 
+/** Results that say that the process died while the call ran. */
+const interruptedCalls = ({ entries }: World): number =>
+  entries.filter(({ kind, model }) => kind === EntryKind.toolResult && /the process died/.test(JSON.stringify(model)))
+    .length
+
 /** Starts once more, stops cleanly, and compares: a database at rest stays as it is. */
 const restsStill = async (node: NodeProcess, db: string, before: World): Promise<ReadonlyArray<string>> => {
   await (await node.start()).close()
@@ -152,7 +158,7 @@ export const stress = async (options: Options, directory: string, program: strin
       answered: world.submissions.filter(({ status }) => status === "done").length,
       entries: world.entries.length,
       unsafeCalls: traces.size,
-      interrupted: [...traces.values()].filter(({ starts, ends }) => ends < starts).length,
+      interrupted: interruptedCalls(world),
       kills: seen.kills,
       retries: seen.retries,
       calls: seen.calls,

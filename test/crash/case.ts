@@ -18,6 +18,8 @@ export interface CrashCase {
   readonly effects: string
   readonly workspace: string
   readonly crash: CrashPoint | null
+  /** Whether a second input is queued while the first turn runs its calls. */
+  readonly followUp: boolean
 }
 
 /** Lines that the child prints, each before it goes on: what they say was acknowledged. */
@@ -31,11 +33,13 @@ export type ChildLine =
       readonly tasks: ReadonlyArray<number>
       readonly submissions: ReadonlyArray<number>
     }
-  | { readonly type: "settled"; readonly status: string; readonly text: string | null; readonly entry: number | null }
+  | { readonly type: "settled"; readonly request: string; readonly status: string; readonly text: string | null }
   | { readonly type: "counts"; readonly commit: number; readonly model: number; readonly tool: number }
 
 export const prompt = "please work"
 export const answer = "all three are done"
+export const nextPrompt = "and then?"
+export const nextAnswer = "nothing more"
 
 /** What the call that may be repeated writes. */
 export const safeLine = "look b.2"
@@ -57,6 +61,7 @@ export const script: Script = {
         { text: answer },
       ],
     },
+    { match: "^and then\\?$", steps: [{ text: nextAnswer }] },
   ],
 }
 

@@ -3,12 +3,13 @@
  * send SIGKILL to their own process at one point. `SUPER_PI_CRASH_CASE` is the case as JSON.
  */
 import { appendFileSync, writeSync } from "node:fs"
-import { Effect, Layer, Logger, Schema, Stream } from "effect"
+import { Deferred, Effect, FiberId, Layer, Logger, Schema, Stream } from "effect"
 import { defaultPolicy } from "../../src/actors/conversation/machine/data.ts"
 import { ConversationSettings } from "../../src/actors/conversation/settings.ts"
 import { ActorSystem } from "../../src/actors/kernel/index.ts"
 import { Sessions } from "../../src/actors/sessions.ts"
 import type { Failure } from "../../src/domain/failure.ts"
+import type { SubmissionId } from "../../src/domain/ids.ts"
 import { Models, type ModelsService } from "../../src/models/model.ts"
 import { makeModels } from "../../src/models/service.ts"
 import { makeSqliteStore } from "../../src/storage/sqlite/store.ts"
@@ -16,7 +17,7 @@ import { type Commit, Store, type StoreService } from "../../src/storage/store.t
 import { nodeLayer } from "../../src/supervisors/node.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import { makeTools, Tools } from "../../src/tools/tools.ts"
-import { type ChildLine, type CrashCase, type CrashPoint, prompt, script } from "./case.ts"
+import { type ChildLine, type CrashCase, type CrashPoint, nextPrompt, prompt, script } from "./case.ts"
 
 const given: CrashCase = JSON.parse(process.env.SUPER_PI_CRASH_CASE ?? "null")
 
@@ -73,6 +74,9 @@ const dyingModels = (models: ModelsService): ModelsService => ({
     }),
 })
 
+/** Done once the second input is admitted: the calls wait for it, so that every life has the same commits in the same order. */
+const queued = Deferred.unsafeMake<void>(FiberId.none)
+
 const logger = (name: string, replay: "safe" | "unsafe") =>
   defineTool({
     name,
@@ -84,6 +88,7 @@ const logger = (name: string, replay: "safe" | "unsafe") =>
       Effect.gen(function* () {
         const n = ++counts.tool
         yield* maybeDie("tool", n, "before")
+        if (given.followUp) yield* Deferred.await(queued)
         appendFileSync(given.effects, `${line}\n`)
         yield* maybeDie("tool", n, "during")
         if (replay === "unsafe") appendFileSync(given.effects, `${line.replace("start", "end")}\n`)
@@ -111,18 +116,29 @@ const services = Layer.mergeAll(
   settings,
 )
 
-/** Repeats what an earlier life began: the request ids make it the same conversation and the same submission. */
+/** Repeats what an earlier life began: the request ids make it the same conversation and the same submissions. */
 const life: Effect.Effect<void, Failure, Sessions> = Effect.gen(function* () {
   const sessions = yield* Sessions
   const agent = { model: "script/crash" }
   const opened = yield* sessions.open({ conversationId: null, agent, title: null, requestId: "open" })
   const conversationId = opened.conversation_id
   print({ type: "opened", conversation: conversationId })
-  const content = [{ type: "text" as const, text: prompt }]
-  const receipt = yield* sessions.submit({ conversationId, content, requestId: "turn" })
-  print({ type: "acknowledged", submission: receipt.submission_id })
-  const settled = yield* sessions.awaitSubmission({ conversationId, submissionId: receipt.submission_id })
-  print({ type: "settled", status: settled.status, text: settled.text, entry: settled.entry_id })
+  const submit = (text: string, requestId: string) =>
+    Effect.gen(function* () {
+      const content = [{ type: "text" as const, text }]
+      const receipt = yield* sessions.submit({ conversationId, content, requestId })
+      print({ type: "acknowledged", submission: receipt.submission_id })
+      return receipt.submission_id
+    })
+  const settle = (submissionId: SubmissionId, request: string) =>
+    Effect.map(sessions.awaitSubmission({ conversationId, submissionId }), ({ status, text }) =>
+      print({ type: "settled", request, status, text }),
+    )
+  const turn = yield* submit(prompt, "turn")
+  const next = given.followUp ? yield* submit(nextPrompt, "next") : null
+  yield* Deferred.succeed(queued, undefined)
+  yield* settle(turn, "turn")
+  if (next !== null) yield* settle(next, "next")
 })
 
 const program = life.pipe(

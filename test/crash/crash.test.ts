@@ -2,15 +2,21 @@
  * A turn with three tool calls (unsafe, safe, unsafe at once), killed at every commit boundary and around every model request and tool call. After
  * each restart: the same answer, nothing acknowledged missing, no unsafe call twice, a history that every provider accepts.
  */
-import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
 import { contextFaults } from "../../stress/context-faults.ts"
 import { faultsAtRest } from "../../stress/invariants.ts"
 import { bundleProgram, type Program } from "../support/program.ts"
-import { answer, type ChildLine, type CrashPoint, safeLine, unsafeTokens } from "./case.ts"
+import { answer, type ChildLine, type CrashPoint, nextAnswer, safeLine, unsafeTokens } from "./case.ts"
 import { Lives } from "./lives.ts"
 
 /** Commits, model requests and calls of the turn when nothing kills it; the first test holds them to the truth. */
 const whole = { commit: 8, model: 2, tool: 3 }
+
+/** The same with a second input that is queued meanwhile and answered in one turn of its own. */
+const withFollowUp = { commit: 10, model: 3, tool: 3 }
+
+/** Two processes one after the other; the time is for a machine that does much else. */
+vi.setConfig({ testTimeout: 180_000 })
 
 let program: Program
 
@@ -20,13 +26,14 @@ beforeAll(async () => {
 
 afterAll(() => program.remove())
 
-const settledOf = (lines: ReadonlyArray<ChildLine>) => lines.find((line) => line.type === "settled")
+const settledOf = (lines: ReadonlyArray<ChildLine>, request = "turn") =>
+  lines.find((line) => line.type === "settled" && line.request === request)
 
 const killed = (point: CrashPoint): string => `${point.when} ${point.at} ${point.n}`
 
 /** Kills at each point in turn, then lets one life run to its end. */
-const survives = async (points: ReadonlyArray<CrashPoint>): Promise<void> => {
-  const lives = new Lives(program.file)
+const survives = async (points: ReadonlyArray<CrashPoint>, followUp = false): Promise<void> => {
+  const lives = new Lives(program.file, followUp)
   try {
     for (const point of points) {
       const life = await lives.live(point)
@@ -36,10 +43,11 @@ const survives = async (points: ReadonlyArray<CrashPoint>): Promise<void> => {
     const last = await lives.live(null)
     expect(last, last.stderr).toMatchObject({ code: 0, lost: [] })
     expect(settledOf(last.lines)).toMatchObject({ status: "done", text: answer })
+    if (followUp) expect(settledOf(last.lines, "next")).toMatchObject({ status: "done", text: nextAnswer })
     expect(faultsAtRest(lives.world(), lives.effects(), contextFaults)).toEqual([])
     for (const token of unsafeTokens) expect(lives.effects().get(token)?.starts ?? 0).toBeLessThanOrEqual(1)
     expect(lives.written(safeLine)).toBeGreaterThanOrEqual(1)
-    expect(lives.world().submissions).toHaveLength(1)
+    expect(lives.world().submissions).toHaveLength(followUp ? 2 : 1)
   } finally {
     lives.remove()
   }
@@ -86,6 +94,20 @@ describe("a turn with three tool calls", () => {
   })
 })
 
+describe("the same turn with a second input queued", () => {
+  it("makes as many commits and requests as are killed below", async () => {
+    const lives = new Lives(program.file, true)
+    try {
+      const life = await lives.live(null)
+      expect(life.lines.find((line) => line.type === "counts")).toEqual({ type: "counts", ...withFollowUp })
+      expect(settledOf(life.lines, "next")).toMatchObject({ status: "done", text: nextAnswer })
+      expect(faultsAtRest(lives.world(), lives.effects(), contextFaults)).toEqual([])
+    } finally {
+      lives.remove()
+    }
+  })
+})
+
 describe.concurrent("killed once, it ends the same", () => {
   it.each([...commits, ...requests, ...calls].map((point) => [killed(point), point] as const))(
     "%s",
@@ -93,6 +115,13 @@ describe.concurrent("killed once, it ends the same", () => {
       await survives([point])
     },
   )
+})
+
+describe.concurrent("killed once with a second input queued, both are answered", () => {
+  const after = numbers(withFollowUp.commit).map((n): CrashPoint => ({ at: "commit", n, when: "after" }))
+  it.each(after.map((point) => [killed(point), point] as const))("%s", async (_, point) => {
+    await survives([point], true)
+  })
 })
 
 describe.concurrent("killed again while it recovers, it ends the same", () => {

@@ -63,19 +63,23 @@ const missing = (lines: ReadonlyArray<ChildLine>, world: World): ReadonlyArray<s
 export class Lives {
   readonly #directory = mkdtempSync(path.join(tmpdir(), "super-pi-crash-"))
   readonly #program: string
+  readonly #followUp: boolean
   readonly #lines: Array<ChildLine> = []
   readonly db = path.join(this.#directory, "crash.db")
   readonly #effects = path.join(this.#directory, "effects.log")
 
-  constructor(program: string) {
+  /** `followUp`: see {@link CrashCase}. */
+  constructor(program: string, followUp = false) {
     this.#program = program
+    this.#followUp = followUp
     mkdirSync(path.join(this.#directory, "workspace"))
   }
 
   /** Runs one life; `lost` is what it and earlier ones acknowledged and the database does not have. */
   async live(crash: CrashPoint | null): Promise<Life & { readonly lost: ReadonlyArray<string> }> {
     const workspace = path.join(this.#directory, "workspace")
-    const life = await run(this.#program, { db: this.db, effects: this.#effects, workspace, crash })
+    const given = { db: this.db, effects: this.#effects, workspace, crash, followUp: this.#followUp }
+    const life = await run(this.#program, given)
     this.#lines.push(...life.lines)
     return { ...life, lost: this.#lines.length === 0 ? [] : missing(this.#lines, this.world()) }
   }
