@@ -1,7 +1,7 @@
 /**
  * The one typed event stream of a conversation (version 1). Every interface renders it; field names on the wire are these.
- * `seq_no` counts the events of one conversation within one life of its machine from 1, without gaps: a watcher gets a `snapshot`
- * first and then every later event. Events about records are published after the commit that wrote them.
+ * `seq_no` numbers the events of one conversation: without gaps within one life of its machine, and higher in each later life. A watcher
+ * gets a `snapshot` first and then every later event. Events about records are published after the commit that wrote them.
  */
 import { Schema } from "effect"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "./ids.ts"

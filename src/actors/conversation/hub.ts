@@ -1,6 +1,7 @@
 /**
  * The event hub of one conversation: numbers events, keeps a bounded tail, and feeds watchers. Rules:
- * 1. Every event gets the next `seq_no`; a watcher sees a snapshot first and then every later number, without a gap.
+ * 1. Every event gets the next `seq_no`; a watcher sees a snapshot first and then every later number, without a gap. A life of the
+ *    machine starts at its time in microseconds, so above every earlier one: a number of another life is never taken for one of this.
  * 2. A watcher that falls more than `watcherLimit` events behind loses its backlog and gets a fresh snapshot in its place: it costs
  *    bounded memory and never slows the conversation.
  * 3. Owned by one actor; publishing never suspends.
@@ -61,15 +62,16 @@ class Watcher {
 }
 
 export class EventHub {
-  private seqNo = 0
+  private seqNo: number
   private closed = false
   private tail: Array<Event> = []
   private readonly watchers = new Set<Watcher>()
   private readonly conversation: ConversationId
   private readonly stateOf: () => SessionState
 
-  /** `stateOf` gives the committed state for snapshots, its `seq_no` excepted. */
-  constructor(conversation: ConversationId, stateOf: () => SessionState) {
+  /** `now` in milliseconds; `stateOf` gives the committed state for snapshots, its `seq_no` excepted. */
+  constructor(conversation: ConversationId, now: number, stateOf: () => SessionState) {
+    this.seqNo = Math.floor(now) * 1_000
     this.conversation = conversation
     this.stateOf = stateOf
   }

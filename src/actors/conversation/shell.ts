@@ -101,7 +101,7 @@ export class Shell {
     this.self = self
     this.ids = new IdReserve(services.store)
     this.sessionId = loaded.sessionId
-    this.hub = new EventHub(loaded.data.conversation.id, () => this.view())
+    this.hub = new EventHub(loaded.data.conversation.id, this.clock.unsafeCurrentTimeMillis(), () => this.view())
   }
 
   view() {

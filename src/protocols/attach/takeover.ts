@@ -207,7 +207,7 @@ export const takeover = <Lease, EClaim extends { readonly _tag: string }, EOwn>(
       const segment = (not: Current | null): Stream.Stream<Event, Failure> =>
         Stream.unwrap(
           Effect.map(ownerForCall(not), (current) => {
-            // E10: the same life of the owner still has the tail; another one counts its events from 1.
+            // E10: the same life of the owner still has the tail; another one does not.
             const fresh = seen !== null && seen !== current.instance
             seen = current.instance
             let marked = !fresh
