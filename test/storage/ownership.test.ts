@@ -5,10 +5,12 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, sym
 import { tmpdir } from "node:os"
 import { join, relative } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect, Either, Exit, Fiber, Scope } from "effect"
+import { Effect, Either, Exit, Fiber, Layer, Scope } from "effect"
 import { beforeAll } from "vitest"
 import { awaitFree, claim, OwnedElsewhere } from "../../src/storage/sqlite/ownership.ts"
 import { socketPath } from "../../src/storage/sqlite/paths.ts"
+import { SqliteStore } from "../../src/storage/sqlite/store.ts"
+import { Store } from "../../src/storage/store.ts"
 import { bundle, run, temporaryDirectory } from "./support.ts"
 
 /** Claims the database that it is given, says what came of it, and holds on. */
@@ -145,6 +147,24 @@ describe("a claim", () => {
       const lease = yield* claim(path, { program: "test" })
       expect(existsSync(lease.socket)).toBe(false)
       expect(existsSync(path)).toBe(true)
+    }),
+  )
+
+  it.scopedLive("around a store is given back only after the store has closed", () =>
+    Effect.gen(function* () {
+      const path = join(yield* temporaryDirectory, "store.db")
+      const owned = Layer.unwrapScoped(
+        Effect.map(claim(path, { program: "test" }), (lease) => SqliteStore.layer({ path: lease.path })),
+      )
+      const held = yield* Effect.provide(
+        Effect.flatMap(Store, (store) =>
+          Effect.zipRight(store.mint("entry", 1), Effect.flip(claim(path, { program: "other" }))),
+        ),
+        owned,
+      )
+      expect(held._tag).toBe("OwnedElsewhere")
+      expect(existsSync(`${path}-wal`)).toBe(false)
+      yield* claim(path, { program: "next" })
     }),
   )
 

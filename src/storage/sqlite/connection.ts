@@ -88,8 +88,8 @@ export const openWriter = (
   try {
     db.pragma("journal_mode = WAL")
     db.pragma(`synchronous = ${options.synchronous}`)
-    // pages of 4 KiB: checkpoint every 4 MiB, and give the space back when a burst made the log longer than 16 MiB
-    db.pragma("wal_autocheckpoint = 1000")
+    // pages of 4 KiB: checkpoint every 8 MiB, and give the space back when a burst made the log longer than 16 MiB
+    db.pragma("wal_autocheckpoint = 2000")
     db.pragma(`journal_size_limit = ${16 * 1024 * 1024}`)
     migrate(db, path)
     if (options.maxBytes !== undefined) {

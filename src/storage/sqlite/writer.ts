@@ -48,7 +48,7 @@ export interface Writer {
 export const openWriterOn = (db: Database, location: string): Writer => {
   const counters: Counters = openCounters(db, location)
   db.pragma("busy_timeout = 0")
-  const apply = prepareWrites(db)
+  const { apply, forget } = prepareWrites(db)
   const begin = db.prepare("BEGIN IMMEDIATE")
   const commitStatement = db.prepare("COMMIT")
   const rollback = db.prepare("ROLLBACK")
@@ -73,6 +73,7 @@ export const openWriterOn = (db: Database, location: string): Writer => {
       return result
     } catch (cause) {
       if (db.inTransaction) rollback.run()
+      forget()
       if (cause instanceof Fenced && cause.what === location) fenced = cause
       throw cause
     }
@@ -106,6 +107,7 @@ export const openWriterOn = (db: Database, location: string): Writer => {
         } catch (cause) {
           if (!isRejection(cause)) throw cause
           undo.run()
+          forget()
           release.run()
           return Exit.fail(cause)
         }

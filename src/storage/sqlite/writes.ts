@@ -47,8 +47,17 @@ const isDuplicate = (cause: unknown): boolean => {
 
 const used = (what: string): Conflict => new Conflict({ what, detail: "this id is already used" })
 
-/** The function that applies a commit under `seq`. */
-export const prepareWrites = (db: Database): ((commit: EncodedCommit, seq: number) => void) => {
+export interface Writes {
+  /** Applies a commit under `seq`. */
+  readonly apply: (commit: EncodedCommit, seq: number) => void
+  /** To be called whenever a transaction or savepoint is rolled back. */
+  readonly forget: () => void
+}
+
+/** Conversations remembered as existing, at most. */
+const rememberLimit = 10_000
+
+export const prepareWrites = (db: Database): Writes => {
   const run = (sql: string) => db.prepare<Array<Param>>(sql)
   const statement = {
     exists: run(writeStatements.exists),
@@ -118,11 +127,18 @@ export const prepareWrites = (db: Database): ((commit: EncodedCommit, seq: numbe
     if (document.retire) statement.documentRetire.run(seq, id)
   }
 
-  return (commit, seq) => {
+  /** Conversations that are there. Only this writer removes any; what it must not believe any more it forgets. */
+  const known = new Set<number>()
+  const mustExist = (id: number): void => {
+    if (known.has(id)) return
+    if (statement.exists.get(id) === undefined) throw missing(id)
+    if (known.size === rememberLimit) known.clear()
+    known.add(id)
+  }
+
+  const apply = (commit: EncodedCommit, seq: number): void => {
     for (const row of commit.conversations) insert(statement.conversation, row, seq, "conversation")
-    for (const id of commit.touched) {
-      if (statement.exists.get(id) === undefined) throw missing(id)
-    }
+    for (const id of commit.touched) mustExist(id)
     for (const { id, title, updatedAt } of commit.conversationUpdates) {
       const done =
         title === undefined ? statement.touch.run(updatedAt, seq, id) : statement.rename.run(updatedAt, title, seq, id)
@@ -132,8 +148,12 @@ export const prepareWrites = (db: Database): ((commit: EncodedCommit, seq: numbe
     for (const task of commit.tasks) writeTask(task, seq)
     for (const submission of commit.submissions) writeSubmission(submission, seq)
     for (const document of commit.documents) writeDocument(document, seq)
-    if (commit.removed.length > 0) remove(commit.removed)
+    if (commit.removed.length > 0) {
+      known.clear()
+      remove(commit.removed)
+    }
   }
+  return { apply, forget: () => known.clear() }
 }
 
 const missing = (id: number): Conflict => new Conflict({ what: `conversation ${id}`, detail: "it does not exist" })
