@@ -5,26 +5,21 @@
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from "@langchain/core/messages"
 import { END, MessagesAnnotation, START, StateGraph } from "@langchain/langgraph"
 import { SqliteSaver } from "@langchain/langgraph-checkpoint-sqlite"
+import type { OpenEngine } from "./engine.ts"
 import { answerText, promptText, toolArguments, toolOutput } from "./turn.ts"
 
 /** Answers like the scripted model: a call after the user's message, text after the tool's result. */
-const model = (messages: ReadonlyArray<BaseMessage>, turn: number): AIMessage => {
+const model = (messages: ReadonlyArray<BaseMessage>): AIMessage => {
   const last = messages.at(-1)
   if (last instanceof ToolMessage) return new AIMessage(answerText)
-  return new AIMessage({ content: "", tool_calls: [{ id: `call_${turn}`, name: "noop", args: toolArguments }] })
+  const id = `call_${messages.length}`
+  return new AIMessage({ content: "", tool_calls: [{ id, name: "noop", args: toolArguments }] })
 }
 
-export interface Peer {
-  /** Runs one turn of conversation `thread`; resolves once its last step is saved. */
-  readonly turn: (thread: number, turn: number) => Promise<void>
-  readonly close: () => void
-}
-
-export const openLangGraph = (file: string): Peer => {
-  const saver = SqliteSaver.fromConnString(file)
-  let current = 0
+export const openLangGraph: OpenEngine = async (path) => {
+  const saver = SqliteSaver.fromConnString(path)
   const graph = new StateGraph(MessagesAnnotation)
-    .addNode("agent", (state) => ({ messages: [model(state.messages, current)] }))
+    .addNode("agent", (state) => ({ messages: [model(state.messages)] }))
     .addNode("tools", (state) => {
       const last = state.messages.at(-1)
       const calls = last instanceof AIMessage ? (last.tool_calls ?? []) : []
@@ -40,13 +35,15 @@ export const openLangGraph = (file: string): Peer => {
     .addEdge("tools", "agent")
     .compile({ checkpointer: saver })
   return {
+    begin: async () => {},
     turn: async (thread, turn) => {
-      current = turn
       const config = { configurable: { thread_id: String(thread) }, durability: "sync" as const }
       const { messages } = await graph.invoke({ messages: [new HumanMessage(promptText(turn))] }, config)
       const text = messages.at(-1)?.content
       if (text !== answerText) throw new Error(`LangGraph answered ${JSON.stringify(text)}`)
     },
-    close: () => saver.db.close(),
+    close: async () => {
+      saver.db.close()
+    },
   }
 }

@@ -1,0 +1,128 @@
+/**
+ * A durable turn (user input, tool call, tool result, answer; every step committed; instant model): the whole product path beside LangGraph JS
+ * with its SQLite checkpointer and beside the raw rows. Ours and the floor alternate; LangGraph runs once, since it takes minutes.
+ */
+import { mkdtempSync, rmSync, statSync } from "node:fs"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { median, type Row } from "../row.ts"
+import type { OpenEngine } from "./engine.ts"
+import { openFloor } from "./floor.ts"
+import { openProduct } from "./product.ts"
+
+/** Rounds of ours and the floor; odd. */
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
+
+interface Shape {
+  readonly conversations: number
+  /** Turns of each conversation. */
+  readonly turns: number
+}
+
+const long: Shape = { conversations: 1, turns: Number(process.env.BENCH_TURNS ?? 500) }
+const wide: Shape = { conversations: 50, turns: 20 }
+
+/** The first and the last turns whose medians are compared. */
+const EDGE = 50
+
+interface Measured {
+  /** Turns per second. */
+  readonly rate: number
+  /** Milliseconds, the median of the first and of the last turns. */
+  readonly first: number
+  readonly last: number
+  /** Of the database, per turn. */
+  readonly bytes: number
+}
+
+const measure = async (open: OpenEngine, { conversations, turns }: Shape): Promise<Measured> => {
+  const directory = mkdtempSync(path.join(tmpdir(), "super-pi-turn-"))
+  const file = path.join(directory, "bench.db")
+  try {
+    const engine = await open(file)
+    await engine.begin(conversations)
+    const times: Array<number> = []
+    const talk = async (conversation: number): Promise<void> => {
+      for (let turn = 0; turn < turns; turn++) {
+        const start = performance.now()
+        await engine.turn(conversation, turn)
+        times.push(performance.now() - start)
+      }
+    }
+    const start = performance.now()
+    await Promise.all(Array.from({ length: conversations }, (_, index) => talk(index + 1)))
+    const elapsed = performance.now() - start
+    await engine.close()
+    const edge = Math.min(EDGE, Math.floor(times.length / 2))
+    return {
+      rate: (times.length * 1_000) / elapsed,
+      first: median(times.slice(0, edge)),
+      last: median(times.slice(-edge)),
+      bytes: statSync(file).size / times.length,
+    }
+  } finally {
+    rmSync(directory, { recursive: true, force: true })
+  }
+}
+
+const middle = (rounds: ReadonlyArray<Measured>, of: (measured: Measured) => number): number => median(rounds.map(of))
+
+const compare = async (shape: Shape, peer: OpenEngine) => {
+  // Once beforehand, so that neither pays for the other's compilation.
+  await measure(openProduct, { conversations: 1, turns: 100 })
+  const ours: Array<Measured> = []
+  const floor: Array<Measured> = []
+  for (let round = 0; round < ROUNDS; round++) {
+    ours.push(await measure(openProduct, shape))
+    floor.push(await measure(openFloor, shape))
+  }
+  return { ours, floor, peer: await measure(peer, shape) }
+}
+
+const rateRows = (
+  title: string,
+  { ours, floor, peer }: Awaited<ReturnType<typeof compare>>,
+  target: { readonly ratio: number; readonly rate: number | null },
+): ReadonlyArray<Row> => {
+  const mine = middle(ours, ({ rate }) => rate)
+  const raw = middle(floor, ({ rate }) => rate)
+  const ratio = mine / peer.rate
+  return [
+    {
+      ...{ name: `${title}, beside LangGraph`, ours: mine, peer: peer.rate, unit: "turns/s", ratio },
+      target: `≥ ${target.ratio} × LangGraph${target.rate === null ? "" : `, ≥ ${target.rate}/s`}`,
+      met: ratio >= target.ratio && mine >= (target.rate ?? 0),
+    },
+    {
+      name: `${title}, beside the raw rows`,
+      ours: mine,
+      peer: raw,
+      unit: "turns/s",
+      ratio: mine / raw,
+      target: "",
+      met: true,
+    },
+  ]
+}
+
+/** Runs everything: about three minutes, most of it LangGraph's. */
+export const rows = async (): Promise<ReadonlyArray<Row>> => {
+  const { openLangGraph } = await import("./langgraph.ts")
+  const inOne = await compare(long, openLangGraph)
+  const inMany = await compare(wide, openLangGraph)
+  const growth = middle(inOne.ours, ({ first, last }) => last / first)
+  const peerGrowth = inOne.peer.last / inOne.peer.first
+  const bytes = middle(inOne.ours, (measured) => measured.bytes)
+  return [
+    ...rateRows(`${long.turns} turns in one conversation`, inOne, { ratio: 70, rate: 300 }),
+    ...rateRows(`${wide.conversations} conversations × ${wide.turns} turns`, inMany, { ratio: 10, rate: null }),
+    {
+      ...{ name: `last turns over first of ${long.turns}`, ours: growth, peer: peerGrowth, unit: "×" },
+      ...{ ratio: peerGrowth / growth, target: "≤ 1.2", met: growth <= 1.2 },
+    },
+    {
+      ...{ name: "bytes per turn", ours: bytes, peer: inOne.peer.bytes, unit: "B" },
+      ...{ ratio: inOne.peer.bytes / bytes, target: "≤ 8,192", met: bytes <= 8_192 },
+    },
+  ]
+}

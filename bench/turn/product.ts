@@ -1,0 +1,123 @@
+/**
+ * Ours: the whole product path in one process. Actors, the conversation machine, permission check, context and its check, a tool call on a
+ * sandbox thread, events to a watcher, commits; the model answers at once.
+ */
+import { tmpdir } from "node:os"
+import { Effect, Fiber, Layer, ManagedRuntime, Schema, Stream } from "effect"
+import { defaultPolicy } from "../../src/actors/conversation/machine/data.ts"
+import { ConversationSettings } from "../../src/actors/conversation/settings.ts"
+import { ActorSystem } from "../../src/actors/kernel/index.ts"
+import { Sessions } from "../../src/actors/sessions.ts"
+import type { ConversationId } from "../../src/domain/ids.ts"
+import { text } from "../../src/domain/message.ts"
+import { noUsage } from "../../src/domain/usage.ts"
+import { type ModelPart, type ModelProvider, Models } from "../../src/models/model.ts"
+import { modelsOver } from "../../src/models/service.ts"
+import { SqliteStore } from "../../src/storage/sqlite/store.ts"
+import { nodeLayer } from "../../src/supervisors/node.ts"
+import { defineTool, toolFailure } from "../../src/tools/define.ts"
+import { Sandbox } from "../../src/tools/sandbox.ts"
+import { sandboxPool } from "../../src/tools/sandbox-pool.ts"
+import { toolsLayer } from "../../src/tools/tools.ts"
+import type { OpenEngine } from "./engine.ts"
+import { answerText, promptText, toolArguments, toolOutput } from "./turn.ts"
+
+const info = {
+  ...{ id: "instant/model", provider: "instant", name: "model", contextWindow: null },
+  ...{ images: false, thinking: false, isDefault: true },
+}
+
+/** Looks at the last message only, so that it costs the same at every length of a history. */
+const instant = (): ModelProvider => {
+  let calls = 0
+  const answer: ReadonlyArray<ModelPart> = [
+    { type: "text", delta: answerText },
+    { type: "finish", content: [text(answerText)], stopReason: "stop", usage: noUsage },
+  ]
+  return {
+    id: "instant",
+    handles: () => true,
+    wireName: (model) => model,
+    variables: [],
+    configured: Effect.succeed(true),
+    defaultModel: info.id,
+    models: Effect.succeed([info]),
+    info: () => info,
+    stream: ({ messages }) => {
+      if (messages.at(-1)?.role === "tool") return Stream.fromIterable(answer)
+      const call = { type: "toolCall", id: `call_${calls++}`, name: "noop", arguments: toolArguments } as const
+      return Stream.succeed({ type: "finish", content: [call], stopReason: "tool_calls", usage: noUsage })
+    },
+  }
+}
+
+/** Does nothing, on a sandbox thread under its limits. */
+const noop = defineTool({
+  name: "noop",
+  description: "Does nothing.",
+  parameters: Schema.Struct({ path: Schema.String, note: Schema.String }),
+  effects: ["read"],
+  replay: "safe",
+  execute: () =>
+    Effect.gen(function* () {
+      const sandbox = yield* Sandbox
+      yield* sandbox.run("diff", { before: "", after: "", diffLines: 1 }, { deadlineMs: 5_000, heapMb: 64 })
+      return { output: [text(toolOutput)] }
+    }).pipe(Effect.mapError((error) => toolFailure("noop", error.message))),
+})
+
+const settings = Layer.succeed(ConversationSettings, {
+  node: "bench",
+  policy: defaultPolicy,
+  defaultMode: "auto",
+  defaultEffort: undefined,
+  defaultCwd: tmpdir(),
+  confined: true,
+  platform: process.platform,
+  idleMs: 60_000,
+})
+
+export const openProduct: OpenEngine = async (path) => {
+  const services = Layer.mergeAll(
+    ActorSystem.layer(),
+    SqliteStore.layer({ path }),
+    Layer.succeed(Models, modelsOver([instant()], [])),
+    Layer.provide(toolsLayer([noop]), sandboxPool()),
+    settings,
+  )
+  const runtime = ManagedRuntime.make(Layer.provide(nodeLayer, services))
+  const sessions = await runtime.runPromise(Sessions)
+  const ids = new Map<number, ConversationId>()
+  const watchers: Array<Fiber.RuntimeFiber<void, unknown>> = []
+
+  const open = Effect.map(
+    sessions.open({ conversationId: null, agent: {}, title: null, requestId: null }),
+    (state) => state.conversation_id,
+  )
+
+  const ask = (conversationId: ConversationId, turn: number) =>
+    Effect.flatMap(
+      sessions.submit({ conversationId, content: [text(promptText(turn))], requestId: `turn-${turn}` }),
+      (receipt) => sessions.awaitSubmission({ conversationId, submissionId: receipt.submission_id }),
+    )
+
+  return {
+    begin: async (count) => {
+      for (let conversation = 1; conversation <= count; conversation++) {
+        const id = await runtime.runPromise(open)
+        ids.set(conversation, id)
+        watchers.push(runtime.runFork(Stream.runDrain(sessions.watch({ conversationId: id, after: null }))))
+      }
+    },
+    turn: async (conversation, turn) => {
+      const id = ids.get(conversation)
+      if (id === undefined) throw new RangeError(`conversation ${conversation} was not begun`)
+      const { text: answer, status } = await runtime.runPromise(ask(id, turn))
+      if (answer !== answerText) throw new Error(`turn ${turn} ended ${status}: ${answer}`)
+    },
+    close: async () => {
+      await Effect.runPromise(Fiber.interruptAll(watchers))
+      await runtime.dispose()
+    },
+  }
+}
