@@ -46,7 +46,11 @@ const session: Command = {
 export const superPi: Command = {
   name: "super-pi",
   summary: "A durable, fault-tolerant agent",
-  details: ["", "Without a command: a chat in a terminal; in a pipe, one prompt from stdin."],
+  details: [
+    "",
+    "Without a command: a chat in a terminal; in a pipe, one prompt from stdin.",
+    "Exit codes: 0 done, 1 failed, 2 wrong command line, 130 Ctrl-C, 143 SIGTERM.",
+  ],
   options: [option.prompt, ...option.formatOptions, ...option.agentOptions],
   load: () => import("./default.ts"),
   commands: [

@@ -14,8 +14,8 @@ import { type Bench, buildProgram, makeBench } from "./program.ts"
 let bench: Bench
 
 beforeAll(async () => {
-  await buildProgram()
   bench = makeBench()
+  await buildProgram()
 })
 
 afterAll(() => bench.remove())

@@ -1,10 +1,11 @@
 /**
  * The command line as a person runs it: real processes of the built program.
  */
-import { mkdirSync, readFileSync } from "node:fs"
+import { execFile } from "node:child_process"
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Bench, buildProgram, makeBench } from "./program.ts"
+import { type Bench, buildProgram, launcher, makeBench } from "./program.ts"
 
 let bench: Bench
 const echo = ["--model", "mock/echo"]
@@ -38,8 +39,8 @@ const lines = (text: string): Array<Record<string, unknown>> =>
     .map((line) => JSON.parse(line))
 
 beforeAll(async () => {
-  await buildProgram()
   bench = makeBench()
+  await buildProgram()
   bench.write("script.json", JSON.stringify(script))
 })
 
@@ -302,6 +303,33 @@ describe("super-pi doctor", () => {
     expect(bad.stdout).toMatch(
       /^fail +auth command +\/nonexistent\/token does not exist; correct SUPER_PI_OPENAI_AUTH_COMMAND$/m,
     )
+  })
+})
+
+describe("the launcher", () => {
+  const launch = (args: ReadonlyArray<string>) =>
+    new Promise<{ code: number | null; stderr: string }>((done) => {
+      execFile(process.execPath, [...args], (error, _stdout, stderr) =>
+        done({ code: Number(error?.code ?? 0), stderr }),
+      )
+    })
+
+  it("says how to build where nothing is built", async () => {
+    const directory = join(bench.directory, "unbuilt", "bin")
+    mkdirSync(directory, { recursive: true })
+    writeFileSync(join(directory, "..", "package.json"), '{"type":"module"}')
+    copyFileSync(launcher, join(directory, "super-pi"))
+    expect(await launch([join(directory, "super-pi")])).toEqual({
+      code: 1,
+      stderr: "super-pi: it is not built yet; run npm start (installs and builds what is missing) or npm run build\n",
+    })
+  })
+
+  it("says which Node.js is needed where it is older", async () => {
+    const older = 'Object.defineProperty(process, "versions", { value: { ...process.versions, node: "20.18.3" } })'
+    const { code, stderr } = await launch(["--import", `data:text/javascript,${encodeURIComponent(older)}`, launcher])
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^super-pi: Node\.js 20\.19 or newer is needed, this is 20\.18\.3; .*\n$/)
   })
 })
 
