@@ -7,7 +7,9 @@
  * 4. {@link ProcessGroup.stop} ends the whole group: TERM, after a grace KILL.
  * 5. When the node dies, the group is ended: a guard process in it notices that its pipe to the node has closed.
  */
+import { randomBytes } from "node:crypto"
 import type { Readable, Writable } from "node:stream"
+import { Intake } from "./intake.ts"
 import { hasLivingMembers } from "./living-members.ts"
 
 export interface ProcessOptions {
@@ -26,11 +28,19 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** How long output that is still on its way is waited for after the shell has ended, in milliseconds since the last of it. */
-const quietMs = 150
-const drainMs = 1000
+/**
+ * Output that is still on its way when the shell ends is read up to a mark. When the mark does not come (its writer was killed) reading
+ * ends after this much quiet, or after this much time, in milliseconds.
+ */
+const quietMs = 2000
+const drainMs = 10_000
 
-const guard = 'while read -r _ <&3; do exit 0; done; trap "" TERM; kill -TERM 0; sleep 2; kill -KILL 0'
+/**
+ * The guard waits for the node: for a line, which it writes to the output as the mark and ends; or for the end of the pipe, which is the
+ * death of the node (rule 5).
+ */
+const guard =
+  '{ while read -r mark <&3; do printf %s "$mark"; exit 0; done; trap "" TERM; kill -TERM 0; sleep 2; kill -KILL 0; } </dev/null 2>/dev/null'
 
 /**
  * The command is `$1`, its shell `$0`. With bash the output goes through `cat` to a real pipe: Node's pipes are sockets, which
@@ -38,8 +48,8 @@ const guard = 'while read -r _ <&3; do exit 0; done; trap "" TERM; kill -TERM 0;
  * itself holds of that pipe; inherited, it would keep the pipe open for a background process that has sent its output elsewhere.
  */
 const launchers = {
-  bash: `{ ${guard}; } </dev/null >/dev/null 2>&1 & exec "$0" -c "$1" > >(exec 3<&-; trap "" TERM; cat; exec cat >/dev/null) 2>&1 3<&- 63>&-`,
-  sh: `{ ${guard}; } </dev/null >/dev/null 2>&1 & exec "$0" -c "$1" 2>&1 3<&-`,
+  bash: `exec > >(exec 3<&-; trap "" TERM; cat; exec cat >/dev/null) 2>&1; ${guard} 63>&- & exec "$0" -c "$1" 3<&- 63>&-`,
+  sh: `exec 2>&1; ${guard} & exec "$0" -c "$1" 3<&-`,
 }
 
 const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds))
@@ -48,23 +58,20 @@ export class ProcessGroup {
   readonly pid: number
   /** Settles when the shell has ended and its output has been taken. */
   readonly exit: Promise<ProcessExit>
-  readonly #output: Readable
+  readonly #intake: Intake
   readonly #guard: Writable | undefined
   #stopping: Promise<void> | undefined
 
-  private constructor(
-    pid: number,
-    output: Readable,
-    guardPipe: Writable | undefined,
-    ended: Promise<ProcessExit>,
-    taken: Taken,
-  ) {
+  private constructor(pid: number, intake: Intake, guardPipe: Writable | undefined, ended: Promise<ProcessExit>) {
     this.pid = pid
-    this.#output = output
+    this.#intake = intake
     this.#guard = guardPipe
     this.exit = ended.then(async (exit) => {
-      this.#dismissGuard()
-      await this.#drain(taken)
+      // What the shell wrote is in the pipe before the mark.
+      const mark = randomBytes(16).toString("hex")
+      intake.endAt(Buffer.from(mark))
+      this.#guard?.end(`${mark}\n`)
+      await intake.finished(quietMs, drainMs)
       return exit
     })
     // Whoever stops the group may not ask how it ended.
@@ -96,11 +103,9 @@ export class ProcessGroup {
       child.once("error", reject)
       child.once("spawn", () => {
         if (child.pid === undefined || output === null) return reject(new Error("the shell did not start"))
-        const taken: Taken = { at: Date.now(), over: false, busy: Promise.resolve() }
-        take(output, options.onOutput, taken)
         const writable = guardPipe !== null && guardPipe !== undefined && isWritable(guardPipe) ? guardPipe : undefined
         writable?.on("error", () => undefined)
-        resolve(new ProcessGroup(child.pid, output, writable, ended, taken))
+        resolve(new ProcessGroup(child.pid, new Intake(output, options.onOutput), writable, ended))
       })
     })
   }
@@ -112,7 +117,7 @@ export class ProcessGroup {
   }
 
   async #end(graceMs: number): Promise<void> {
-    this.#dismissGuard()
+    this.#guard?.end("\n")
     this.#signal("SIGTERM")
     const deadline = Date.now() + graceMs
     for (let pause = 5; hasLivingMembers(this.pid); pause = Math.min(50, pause * 2)) {
@@ -122,7 +127,7 @@ export class ProcessGroup {
       }
       await wait(pause)
     }
-    this.#output.destroy()
+    this.#intake.close()
   }
 
   #signal(signal: NodeJS.Signals): void {
@@ -132,46 +137,6 @@ export class ProcessGroup {
       // Nobody left to hear it.
     }
   }
-
-  #dismissGuard(): void {
-    this.#guard?.end("\n")
-  }
-
-  /** Waits for the rest of the output: its end, or quiet while a background process keeps the pipe open. */
-  async #drain(taken: Taken): Promise<void> {
-    const deadline = Date.now() + drainMs
-    taken.at = Date.now()
-    while (!taken.over && Date.now() < deadline && Date.now() - taken.at < quietMs) await wait(5)
-    this.#output.destroy()
-    await taken.busy
-  }
 }
 
 const isWritable = (stream: Readable | Writable): stream is Writable => "write" in stream
-
-interface Taken {
-  /** When output came last. */
-  at: number
-  over: boolean
-  /** The consumer's work in progress. */
-  busy: Promise<void>
-}
-
-const take = (output: Readable, onOutput: ProcessOptions["onOutput"], taken: Taken): void => {
-  output.on("data", (chunk: Buffer) => {
-    taken.at = Date.now()
-    const pending = onOutput(chunk)
-    if (pending === undefined) return
-    output.pause()
-    taken.busy = pending.finally(() => {
-      taken.at = Date.now()
-      output.resume()
-    })
-  })
-  output.once("close", () => {
-    taken.over = true
-  })
-  output.on("error", () => {
-    taken.over = true
-  })
-}

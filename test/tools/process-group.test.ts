@@ -6,10 +6,14 @@ import { once } from "node:events"
 import { readFileSync } from "node:fs"
 import { writeFile } from "node:fs/promises"
 import { join } from "node:path"
+import { PassThrough } from "node:stream"
 import { fileURLToPath } from "node:url"
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { build } from "esbuild"
+import * as fc from "fast-check"
+import { vi } from "vitest"
+import { Intake } from "../../src/tools/intake.ts"
 import { LiveOutput } from "../../src/tools/live-output.ts"
 import { temporaryDirectory } from "./support.ts"
 
@@ -111,4 +115,68 @@ describe("live output", () => {
       expect(rest.endsWith("1999\n")).toBe(true)
     }),
   )
+})
+
+describe("the intake of output", () => {
+  /** What is handed on when these bytes arrive in these pieces and the mark is awaited from the start. */
+  const taken = async (bytes: Buffer, cuts: ReadonlyArray<number>, mark: string) => {
+    const stream = new PassThrough()
+    const got: Array<Buffer> = []
+    const intake = new Intake(stream, (chunk) => {
+      got.push(chunk)
+      return undefined
+    })
+    intake.endAt(Buffer.from(mark))
+    let at = 0
+    for (const size of [...cuts, bytes.length]) {
+      if (at < bytes.length && size > 0) stream.write(bytes.subarray(at, at + size))
+      at += size
+    }
+    await intake.finished(60_000, 60_000)
+    return Buffer.concat(got).toString("latin1")
+  }
+
+  it("ends at the mark, however it is cut, and leaves out the mark and what comes after", async () => {
+    const text = fc.string({ unit: fc.constantFrom("m", "a", "r", "k", "\n"), maxLength: 30 })
+    await fc.assert(
+      fc.asyncProperty(text, text, fc.array(fc.nat(8), { maxLength: 12 }), async (before, after, cuts) => {
+        fc.pre(!`${before}mark`.slice(0, -1).includes("mark"))
+        expect(await taken(Buffer.from(`${before}mark${after}`), cuts, "mark")).toBe(before)
+      }),
+    )
+  })
+
+  it("ends with the pipe when the mark never comes, and hands on what looked like its start", async () => {
+    const stream = new PassThrough()
+    let got = ""
+    const intake = new Intake(stream, (chunk) => {
+      got += chunk.toString()
+      return undefined
+    })
+    intake.endAt(Buffer.from("mark"))
+    stream.end("some ma")
+    await intake.finished(60_000, 60_000)
+    expect(got).toBe("some ma")
+  })
+
+  it("reads no further while what it handed on is being dealt with", async () => {
+    const stream = new PassThrough()
+    const pieces: Array<string> = []
+    let release = () => {}
+    const intake = new Intake(stream, (chunk) => {
+      pieces.push(chunk.toString())
+      return new Promise<void>((resolve) => {
+        release = resolve
+      })
+    })
+    stream.write("one")
+    await vi.waitUntil(() => pieces.length === 1)
+    stream.end("two")
+    expect(stream.isPaused()).toBe(true)
+    release()
+    await vi.waitUntil(() => pieces.length === 2)
+    release()
+    await intake.finished(60_000, 60_000)
+    expect(pieces).toEqual(["one", "two"])
+  })
 })
