@@ -39,7 +39,7 @@ const servicesOf = (path: string, options: NodeOptions) => {
   const settings = Layer.succeed(ConversationSettings, {
     node: `${hostname()}-${process.pid}`,
     policy: defaultPolicy,
-    defaultMode: "auto",
+    defaultMode: options.mode ?? "auto",
     defaultEffort: models.effort,
     defaultCwd: options.cwd,
     confined: true,

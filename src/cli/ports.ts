@@ -3,6 +3,7 @@
  */
 import type { Effect, Scope } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
+import type { ExecutionMode } from "../domain/document.ts"
 import type { Settings } from "./settings.ts"
 
 /** Why a node did not open: any typed error whose message is one line that says what to do. */
@@ -18,6 +19,8 @@ export interface NodeOptions {
   readonly settings: Settings
   /** Absolute path: the workspace of conversations that name none. */
   readonly cwd: string
+  /** The mode of conversations that choose none; default `auto`. */
+  readonly mode?: ExecutionMode
   /** What this process is, for whoever meets it as the owner of the database, for example `super-pi chat`. */
   readonly program: string
 }

@@ -42,9 +42,11 @@ const placeOf = (invocation: Invocation): Place => {
 const withDefaults = (options: NodeOptions, invocation: Invocation): NodeOptions => {
   const model = invocation.get(option.model)
   const effort = invocation.get(option.effort)
+  const mode = invocation.get(option.mode)
   const { settings } = options
   return {
     ...options,
+    ...(mode === undefined ? {} : { mode }),
     env: model === undefined ? options.env : { ...options.env, SUPER_PI_DEFAULT_MODEL: model },
     settings: effort === undefined ? settings : { ...settings, models: { ...modelSettings(settings), effort } },
   }

@@ -289,6 +289,31 @@ describe("reading commands", () => {
   })
 })
 
+describe("super-pi rpc", () => {
+  it("serves on stdio with its flags as the defaults of new conversations", async () => {
+    const requests = [
+      { jsonrpc: "2.0", id: 1, method: "session.open", params: { requestId: "flags" } },
+      { jsonrpc: "2.0", id: 2, method: "node.info" },
+    ]
+    const { code, stdout, stderr } = await bench.run(["rpc", "--stdio", "--mode", "plan", "--cwd", "/", ...echo], {
+      input: requests.map((request) => `${JSON.stringify(request)}\n`).join(""),
+    })
+    expect([code, stderr]).toEqual([0, ""])
+    const answers = lines(stdout)
+    expect(answers.find((answer) => answer.id === 1)?.result).toMatchObject({ state: "idle", mode: "plan", cwd: "/" })
+    expect(answers.find((answer) => answer.id === 2)?.result).toMatchObject({ name: "super-pi" })
+  })
+
+  it("refuses more or less than one place to serve", async () => {
+    for (const args of [["rpc"], ["rpc", "4001", "--stdio"]]) {
+      expect(await bench.run(args)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining("--unix PATH, --stdio or PORT"),
+      })
+    }
+  })
+})
+
 describe("super-pi doctor", () => {
   it("checks everything, shows no secret and fails only on a failure", async () => {
     const good = await bench.run(["doctor", "--json"], { env: { OPENAI_API_KEY: "sk-test-secret" } })
