@@ -3,7 +3,8 @@
  * chat when a model provider is configured, else the guided demonstration.
  */
 import path from "node:path"
-import { checkNode, ensureInstalled, Failure, main, root, runChild } from "./install.mjs"
+import { main, root, runChild } from "./install.mjs"
+import { prepare } from "./prepare.mjs"
 
 /** Variables of which any one configures a provider or names a model. */
 const providerVariables = [
@@ -15,15 +16,8 @@ const providerVariables = [
   "SUPER_PI_DEFAULT_MODEL",
 ]
 
-const log = (line) => console.error(`super-pi: ${line}`)
-
 await main("super-pi", async () => {
-  checkNode()
-  await ensureInstalled(log)
-  const { build } = await import("./build.mjs")
-  await build({ ifChanged: true, requireTypes: false, log }).catch((error) => {
-    throw new Failure(`the build failed: ${error.message}`)
-  })
+  await prepare()
   const given = process.argv.slice(2)
   const configured = providerVariables.some((name) => (process.env[name] ?? "") !== "")
   const args = given.length > 0 ? given : [configured ? "chat" : "demo"]

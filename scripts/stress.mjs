@@ -4,15 +4,12 @@
  */
 import path from "node:path"
 import { pathToFileURL } from "node:url"
-import { build } from "./build.mjs"
 import { withBundle } from "./bundle.mjs"
-import { ensureInstalled, main, root } from "./install.mjs"
-
-const log = (line) => console.error(`super-pi: ${line}`)
+import { main, root } from "./install.mjs"
+import { prepare } from "./prepare.mjs"
 
 await main("super-pi", async () => {
-  await ensureInstalled(log)
-  await build({ ifChanged: true, requireTypes: false, log })
+  await prepare()
   return await withBundle("stress/main.ts", async (file) => {
     const program = await import(pathToFileURL(file).href)
     return await program.main(process.argv.slice(2), path.join(root, "bin", "super-pi"))

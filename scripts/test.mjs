@@ -5,9 +5,8 @@
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { ensureInstalled, Failure, main, root, runChild } from "./install.mjs"
-
-const log = (line) => console.error(`super-pi: ${line}`)
+import { Failure, main, root, runChild } from "./install.mjs"
+import { log, prepare } from "./prepare.mjs"
 
 /** Counts of a report. A file that could not be loaded holds no tests that could fail: it counts as one failure itself. */
 const counts = (report) => {
@@ -23,11 +22,7 @@ const summary = ({ passed, failed, skipped }) =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ""}`
 
 await main("super-pi", async () => {
-  await ensureInstalled(log)
-  const { build } = await import("./build.mjs")
-  await build({ ifChanged: true, requireTypes: false, log }).catch((error) => {
-    throw new Failure(`the build failed: ${error.message}`)
-  })
+  await prepare()
   const directory = await mkdtemp(path.join(tmpdir(), "super-pi-test-"))
   try {
     const file = path.join(directory, "report.json")
