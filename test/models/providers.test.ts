@@ -161,7 +161,9 @@ for (const kind of kinds) {
         const models = modelsAt(url, { streamIdleTimeoutMs: 100 })
         const error = yield* Effect.flip(collect(models, { model, messages: hello }))
         expect(error).toMatchObject({ _tag: "ModelTransient", reason: "network", detail: "no data for 100 ms" })
-        expect(yield* Effect.promise(() => requests[0]?.closed ?? Promise.resolve(null))).toBe(true)
+        // On a busy machine the limit may pass before the request is even there.
+        const [seen] = requests
+        if (seen !== undefined) expect(yield* Effect.promise(() => seen.closed)).toBe(true)
       }),
     )
 
