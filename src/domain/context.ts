@@ -5,7 +5,7 @@
  */
 import type { Entry } from "./entry.ts"
 import type { EntryId } from "./ids.ts"
-import type { AssistantMessage, Message, ToolResultMessage } from "./message.ts"
+import type { Message, ToolResultMessage } from "./message.ts"
 import { toolCallsOf } from "./message.ts"
 import type { Prompt } from "./prompt.ts"
 import { promptOf } from "./prompt.ts"
@@ -166,10 +166,4 @@ export const contextOf = (state: ContextState): ReadonlyArray<Message> => {
   if (state.tail.length === 0) return state.settled
   if (state.settled.length === 0) return deriveContext(state.tail)
   return [...state.settled, ...pairResults(messagesOf(state.tail, noEdits))]
-}
-
-/** The newest assistant message, or null. */
-export const lastAssistant = (messages: ReadonlyArray<Message>): AssistantMessage | null => {
-  const found = messages.findLast((message) => message.role === "assistant")
-  return found?.role === "assistant" ? found : null
 }

@@ -2,8 +2,11 @@
  * UUIDs of version 7 (RFC 9562): 48 bits of time, then random bits, so that they sort by age.
  */
 
-/** `now` in milliseconds since the epoch; `random` gives numbers in [0, 1). */
-export const uuidv7 = (now: number, random: () => number = Math.random): string => {
+/** Random numbers that one UUID takes. */
+export const uuidDraws = 19
+
+/** `now` in milliseconds since the epoch; `random` gives numbers in [0, 1), {@link uuidDraws} times. */
+export const uuidv7 = (now: number, random: () => number): string => {
   const time = Math.max(0, Math.floor(now)).toString(16).padStart(12, "0").slice(-12)
   const digits = (count: number): string => {
     let out = ""

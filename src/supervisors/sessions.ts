@@ -1,7 +1,7 @@
 /**
  * The sessions service of the node that owns the database: the contract's messages, brought to conversation actors.
  */
-import { Clock, Effect, Schedule, Schema, Stream } from "effect"
+import { Clock, Effect, Random, Schedule, Schema, Stream } from "effect"
 import type { Settled } from "../actors/contract.ts"
 import { noConversation, orStorageFailure, storageFailure } from "../actors/conversation/failures.ts"
 import type { EventHub } from "../actors/conversation/hub.ts"
@@ -18,7 +18,7 @@ import { Busy, InvalidRequest, Refused } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
 import { ConversationId as ConversationIdSchema } from "../domain/ids.ts"
 import type { Json } from "../domain/json.ts"
-import { uuidv7 } from "../domain/uuid.ts"
+import { uuidDraws, uuidv7 } from "../domain/uuid.ts"
 import type { ModelsService } from "../models/model.ts"
 import type { StoreService } from "../storage/store.ts"
 import type { Conversations } from "./conversations.ts"
@@ -125,7 +125,8 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
         }
         const base = { scope: "conversation" as const, conversation: id, task: null, key: "", version: 1 }
         const agent = { ...payload.agent } as Json
-        const sessionId = uuidv7(now)
+        const digits = yield* Effect.replicateEffect(Random.next, uuidDraws)
+        const sessionId = uuidv7(now, () => digits.pop() ?? 0)
         yield* store.commit({
           conversations: [
             { id, parent: null, owner: null, principal, title: payload.title, createdAt: now, updatedAt: now },

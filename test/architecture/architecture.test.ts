@@ -70,7 +70,9 @@ describe("every file", () => {
 
   it("does without any, silenced type errors and unexplained double assertions", () => {
     expect(typeEscapes(src)).toEqual([])
-    expect(typeEscapes(others).filter((fault) => !fault.includes(" as "))).toEqual([])
+    // The rules themselves spell out what they look for; the linter refuses `any` there too.
+    const checked = others.filter(({ file }) => !file.startsWith("test/architecture/"))
+    expect(typeEscapes(checked).filter((fault) => !fault.includes(" as "))).toEqual([])
   })
 
   it("is short, or says why it is long", () => {

@@ -67,7 +67,7 @@ export const domainIsPure = (files: ReadonlyArray<SourceFile>): ReadonlyArray<st
 const packageOf = (specifier: string): string =>
   specifier.startsWith("@") ? specifier.split("/").slice(0, 2).join("/") : (specifier.split("/")[0] ?? specifier)
 
-/** Every package that is imported at run time is a dependency, or a peer that its one entry imports. */
+/** Every package that is imported is a dependency, or a peer: for its types, or by the one entry that is for it. */
 export const declaredPackages = (
   files: ReadonlyArray<SourceFile>,
   dependencies: ReadonlyArray<string>,
@@ -75,11 +75,11 @@ export const declaredPackages = (
 ): ReadonlyArray<string> =>
   files.flatMap(({ file, imports }) =>
     imports
-      .filter((one) => one.file === null && !one.specifier.startsWith("node:"))
-      .filter((one) => !(one.lazy && one.typeOnly))
-      .map((one) => packageOf(one.specifier))
-      .filter((name) => !dependencies.includes(name) && !(peers.includes(name) && file === `src/${name}.ts`))
-      .map((name) => `${file}: imports ${name}, which is not a dependency of package.json`),
+      .filter((one) => one.file === null && !one.specifier.startsWith("node:") && !(one.lazy && one.typeOnly))
+      .map((one) => ({ name: packageOf(one.specifier), typeOnly: one.typeOnly }))
+      .filter(({ name }) => !dependencies.includes(name))
+      .filter(({ name, typeOnly }) => !(peers.includes(name) && (typeOnly || file === `src/${name}.ts`)))
+      .map(({ name }) => `${file}: imports ${name}, which is not a dependency of package.json`),
   )
 
 export const heads = (files: ReadonlyArray<SourceFile>): ReadonlyArray<string> =>

@@ -1,3 +1,6 @@
+/**
+ * One turn from the input to its answer, on a node in the test's process.
+ */
 import { Effect } from "effect"
 import { describe, expect, it } from "vitest"
 import { open, prompt, withNode } from "./harness.ts"

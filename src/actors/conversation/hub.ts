@@ -11,9 +11,9 @@ import type { Event, EventBody, SessionState } from "../../domain/event.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
 
 /** Events kept for watchers that come back with `after`. */
-export const tailLimit = 1_024
+const tailLimit = 1_024
 /** Events that one watcher may be behind. */
-export const watcherLimit = 1_024
+const watcherLimit = 1_024
 
 /** One watcher's backlog and its way to wake up. */
 class Watcher {

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import type { CommitError } from "../../storage/errors.ts"
 import type { IdsByKind, StoreService } from "../../storage/store.ts"
-import type { IdSource } from "./machine/data.ts"
+import type { Data, IdSource, MachineEvent } from "./machine/data.ts"
 
 const kinds = ["entry", "task", "submission", "document"] as const
 type Kind = (typeof kinds)[number]
@@ -53,3 +53,11 @@ export class IdReserve implements IdSource {
     return id
   }
 }
+
+/** More ids than one decision about the event can draw, per kind. */
+export const idsNeeded = (data: Data, event: MachineEvent): number =>
+  8 +
+  (data.run?.calls.length ?? 0) +
+  data.queue.length +
+  (event.type === "callsPrepared" ? event.verdicts.length * 2 : 0) +
+  (event.type === "recover" ? event.stored.tasks.length + event.stored.submissions.length : 0)

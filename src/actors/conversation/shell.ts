@@ -5,14 +5,11 @@
 import { type Clock, Effect } from "effect"
 import { contextOf } from "../../domain/context.ts"
 import type { MachineState } from "../../domain/event.ts"
-import type { Failure } from "../../domain/failure.ts"
-import { NotFound } from "../../domain/failure.ts"
 import type { SubmissionId } from "../../domain/ids.ts"
 import type { Message } from "../../domain/message.ts"
 import type { ModelsService } from "../../models/model.ts"
 import type { CommitError } from "../../storage/errors.ts"
 import type { StoreService } from "../../storage/store.ts"
-import type { Workspace } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
 import type { Settled } from "../contract.ts"
 import type { ActorContext, ActorRef, Down } from "../kernel/index.ts"
@@ -29,9 +26,9 @@ import {
   tell,
   timeout,
 } from "../kernel/index.ts"
-import { newReference, orStorageFailure, storageFailure } from "./failures.ts"
+import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
-import { IdReserve } from "./ids.ts"
+import { IdReserve, idsNeeded } from "./ids.ts"
 import { callsJob, crashMessage, job, modelJob, prepareJob, toolJob } from "./jobs.ts"
 import type { Loaded } from "./load.ts"
 import type { Action, Data, Decision, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
@@ -41,7 +38,7 @@ import { flushLive } from "./machine/run.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
-import { settledOf } from "./settle.ts"
+import { settledIn } from "./settle.ts"
 import { viewOf } from "./view.ts"
 
 /** First wait before a refused commit is tried again, doubled up to the second figure, in ms. */
@@ -229,18 +226,10 @@ export class Shell {
       this.waiters.set(id, [...(this.waiters.get(id) ?? []), reply])
       return Effect.void
     }
-    const { store } = this.services
-    return orStorageFailure(
-      Effect.flatMap(store.submission(id), (row) =>
-        row === null || row.conversation !== this.data.conversation.id ? Effect.succeed(null) : settledOf(store, row),
-      ),
-    ).pipe(
-      Effect.flatMap(
-        (settled): Effect.Effect<Settled, Failure> =>
-          settled === null ? Effect.fail(new NotFound({ what: `submission ${id}` })) : Effect.succeed(settled),
-      ),
-      Effect.match({ onFailure: (failure) => reply.fail(failure), onSuccess: (settled) => reply.succeed(settled) }),
-    )
+    return Effect.match(settledIn(this.services.store, this.data.conversation.id, id), {
+      onFailure: (failure) => reply.fail(failure),
+      onSuccess: (settled) => reply.succeed(settled),
+    })
   }
 
   /** A clean stop: open tasks are left without a node, so that their next start does not count as a crash. */
@@ -318,6 +307,7 @@ export class Shell {
         this.hub.publish(action.event, action.turn, now)
         return null
       case "succeed":
+        // The machine pairs every reply with the value of its request.
         action.reply.succeed(action.value as never)
         return null
       case "fail":
@@ -348,7 +338,8 @@ export class Shell {
       }
       case "runTool": {
         const { slot } = action
-        const running = toolJob({ slot, workspace: this.workspace(), tools, send: this.send })
+        const workspace = { root: agent.cwd ?? settings.defaultCwd, confined: settings.confined }
+        const running = toolJob({ slot, workspace, tools, send: this.send })
         return this.start({ type: "tool", task: slot.task.id }, running)
       }
       case "stopJobs":
@@ -375,11 +366,6 @@ export class Shell {
     const { messages, repairs } = this.history.of(contextOf(this.data.context))
     if (repairs.length > 0) this.notice(`the history was repaired before the request: ${repairs.join("; ")}`)
     return messages
-  }
-
-  private workspace(): Workspace {
-    const { settings } = this.services
-    return { root: this.data.agent.cwd ?? settings.defaultCwd, confined: settings.confined }
   }
 
   private readonly send = (event: ConversationMessage): Effect.Effect<void> => tell(this.self.ref, event)
@@ -410,11 +396,3 @@ const withActions = (
   change._tag === "Next" || change._tag === "Keep"
     ? { ...change, actions: [...before, ...change.actions, ...after] }
     : change
-
-/** More ids than one decision about the event can draw, per kind. */
-const idsNeeded = (data: Data, event: MachineEvent): number =>
-  8 +
-  (data.run?.calls.length ?? 0) +
-  data.queue.length +
-  (event.type === "callsPrepared" ? event.verdicts.length * 2 : 0) +
-  (event.type === "recover" ? event.stored.tasks.length + event.stored.submissions.length : 0)

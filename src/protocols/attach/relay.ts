@@ -9,7 +9,7 @@ import type { Event } from "../../domain/event.ts"
 import type { Failure } from "../../domain/failure.ts"
 
 /** Events that wait for a reader before it gets a snapshot instead. */
-export const relayCapacity = 4096
+const relayCapacity = 4096
 
 export const relayWatch = (
   sessions: Pick<SessionsService, "watch">,

@@ -27,7 +27,7 @@ import { makeMethods, type Service } from "./methods.ts"
 import { makeWatches } from "./watches.ts"
 
 /** Requests of one connection that may run at once; further ones are answered busy. */
-export const requestLimit = 1024
+const requestLimit = 1024
 /** Requests with possibly large answers that run at once; further ones wait. */
 const heavyLimit = 8
 /** Those that run or wait; while there are as many, no further line is read. */

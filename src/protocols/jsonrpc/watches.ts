@@ -24,7 +24,7 @@ import {
 } from "./watch-buffer.ts"
 
 /** Watches that one connection may have. */
-export const watchLimit = 64
+const watchLimit = 64
 
 export interface Watches {
   /** Registers a watch; its events start with `start`, which comes after the answer that names it. */

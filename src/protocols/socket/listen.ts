@@ -22,7 +22,7 @@ export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFail
 }
 
 /** Bytes that a unix socket's path may have: the smallest limit of the systems that we run on (macOS: 104 with the final zero). */
-export const maxSocketPath = 103
+const maxSocketPath = 103
 
 const failed = (address: string, code: string, detail: string) => new ListenFailed({ address, code, detail })
 

@@ -8,7 +8,7 @@ import type { Writable } from "node:stream"
 import { Deferred, Effect, FiberId } from "effect"
 
 /** Bytes that may wait in a stream before its connection stops reading requests: 1 MiB. */
-export const highWater = 1024 * 1024
+const highWater = 1024 * 1024
 
 export interface Outlet {
   /** Hands text over to the stream at once; it waits there. Callers wait for `room` first, or are bounded otherwise. */

@@ -125,6 +125,7 @@ const resumeCalls = (
   const again: Array<CallSlot> = []
   const lost: Array<CallSlot> = []
   for (const task of calls) {
+    // This engine wrote it (tools.ts).
     const input = task.input as unknown as CallInput
     const slot: CallSlot = {
       task: take(d, task),
@@ -154,6 +155,7 @@ const resumeCalls = (
 const missingResults = (d: Draft, event: Recover, calls: ReadonlyArray<TaskRow>): void => {
   const message = event.stored.batch?.model[0]
   if (message?.role !== "assistant") return
+  // This engine wrote the inputs (tools.ts).
   const known = new Set(calls.map((call) => (call.input as unknown as CallInput).callId))
   const missing = toolCallsOf(message).filter((call) => !known.has(call.id) && !event.stored.results.has(call.id))
   if (missing.length > 0) {

@@ -50,7 +50,7 @@ export const delta = (d: Draft, event: EventOf<"text" | "thinking" | "callDelta"
 }
 
 /** The wait before attempt `attempt + 1`, in ms: what the service asked for, or doubling with jitter. */
-export const backoffMs = (attempt: number, retryAfterMs: number | null, env: Draft["env"]): number => {
+const backoffMs = (attempt: number, retryAfterMs: number | null, env: Draft["env"]): number => {
   const { backoffBaseMs, backoffMaxMs } = env.policy
   if (retryAfterMs !== null) return Math.min(Math.max(0, retryAfterMs), backoffMaxMs)
   return Math.round(Math.min(backoffBaseMs * 2 ** (attempt - 1), backoffMaxMs) * (0.5 + env.random() / 2))
@@ -111,7 +111,7 @@ export const wake = (d: Draft): Decision => {
 }
 
 /** The code of a failed request towards programs. */
-export const failureCode = (error: ModelError): string => {
+const failureCode = (error: ModelError): string => {
   switch (error._tag) {
     case "ModelNotFound":
       return "model_not_found"

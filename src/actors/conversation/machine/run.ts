@@ -30,7 +30,7 @@ export const toolsCheckpoint = (assistant: EntryId, parallel: number): Json => (
 export const checkpointOf = (generation: TaskRow): Checkpoint => generation.checkpoint as unknown as Checkpoint
 
 /** The parts of a stored input. */
-export const contentOf = (row: SubmissionRow): ReadonlyArray<UserPart> =>
+const contentOf = (row: SubmissionRow): ReadonlyArray<UserPart> =>
   (row.content as { readonly content: ReadonlyArray<UserPart> }).content
 
 /** A run at the start of a turn. */
@@ -81,7 +81,7 @@ export const startTurn = (d: Draft, submissions: ReadonlyArray<SubmissionRow>, t
 }
 
 /** Which turn of its run a generation is, from 1. */
-export const turnOf = (generation: TaskRow): number => (generation.input as { readonly turn: number }).turn
+const turnOf = (generation: TaskRow): number => (generation.input as { readonly turn: number }).turn
 
 /** The oldest queued input starts the next run, if there is one. */
 export const startNext = (d: Draft): boolean => {
@@ -144,7 +144,7 @@ export const addAssistant = (
 }
 
 /** The value of `pi.live` for a run in progress. */
-export const liveOf = (run: Run): LiveDocument => ({
+const liveOf = (run: Run): LiveDocument => ({
   generation:
     run.partial.text === "" && run.partial.thinking === ""
       ? null
@@ -157,7 +157,7 @@ export const liveOf = (run: Run): LiveDocument => ({
   retry: run.retry,
 })
 
-export const emptyLive: LiveDocument = { generation: null, tools: {}, retry: null }
+const emptyLive: LiveDocument = { generation: null, tools: {}, retry: null }
 
 /** Writes `pi.live` in this commit. */
 export const flushLive = (d: Draft): void => {

@@ -25,7 +25,7 @@ import {
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
 
 /** UTF-16 units of streamed output kept per call for late watchers and for an interrupted result. */
-export const outputTail = 16_384
+const outputTail = 16_384
 
 const skippedBySteer = "The call was skipped: the person sent new instructions before it started."
 
