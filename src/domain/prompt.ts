@@ -29,8 +29,19 @@ export const applySystem = (prompt: Prompt, message: SystemMessage): Prompt => {
 export const promptOf = (messages: ReadonlyArray<Message>): Prompt =>
   messages.reduce((prompt, message) => (message.role === "system" ? applySystem(prompt, message) : prompt), emptyPrompt)
 
+/** The text of a tool's parameters: a prompt is compared before every request, its tools hardly ever change. */
+const parameterTexts = new WeakMap<object, string>()
+
+const parameterText = ({ parameters }: ToolSpec): string => {
+  const known = parameterTexts.get(parameters)
+  if (known !== undefined) return known
+  const text = JSON.stringify(parameters)
+  parameterTexts.set(parameters, text)
+  return text
+}
+
 const sameTool = (a: ToolSpec, b: ToolSpec): boolean =>
-  a === b || (a.description === b.description && JSON.stringify(a.parameters) === JSON.stringify(b.parameters))
+  a === b || (a.description === b.description && parameterText(a) === parameterText(b))
 
 /** What turns `from` into `to`, or null when nothing changed. A changed tool is removed and added. */
 export const diffPrompt = (from: Prompt, to: Prompt): SystemMessage | null => {

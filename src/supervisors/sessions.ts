@@ -27,6 +27,9 @@ import { checkDirectory } from "./directory.ts"
 /** How long a call waits for a conversation that is slow to answer, in ms. */
 const askTimeoutMs = 30_000
 
+/** Conversations whose principal is remembered. */
+const principalsKept = 10_000
+
 /** A call that met an actor which was just leaving memory, or restarting, goes to its successor. */
 const successor = Schedule.exponential("10 millis", 2).pipe(Schedule.intersect(Schedule.recurs(8)))
 
@@ -45,12 +48,24 @@ export interface SessionsParts {
 export const makeSessions = (parts: SessionsParts): SessionsService => {
   const { conversations, models, store, system } = parts
 
+  /** Whose conversation it is, as far as it was asked: a principal never changes, and one that is gone fails to start. */
+  const principals = new Map<ConversationId, string>()
+
+  const principalOf = (id: ConversationId): Effect.Effect<string | null, Failure> => {
+    const known = principals.get(id)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(orStorageFailure(store.conversation(id)), (row) => {
+      if (row === null) return null
+      if (principals.size >= principalsKept) principals.clear()
+      principals.set(id, row.principal)
+      return row.principal
+    })
+  }
+
   /** Fails with `NotFound` for a conversation that is not there or not the caller's. */
-  const allowed = ({ conversationId, principal }: Target): Effect.Effect<void, Failure> =>
-    Effect.flatMap(orStorageFailure(store.conversation(conversationId)), (row) =>
-      row === null || row.principal !== (principal ?? "local")
-        ? Effect.fail<Failure>(noConversation(conversationId))
-        : Effect.void,
+  const allowed = ({ conversationId, principal = "local" }: Target): Effect.Effect<void, Failure> =>
+    Effect.flatMap(principalOf(conversationId), (owner) =>
+      owner === principal ? Effect.void : Effect.fail(noConversation(conversationId)),
     )
 
   const request = <A>(
@@ -199,6 +214,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
               : Effect.flatMap(storageFailure(error), (failure) => Effect.fail<Failure>(failure)),
           ),
         )
+      principals.delete(target.conversationId)
       return { removed: true }
     })
 
