@@ -51,7 +51,9 @@ const allowed = new Set([
   "ProgramFiles",
 ])
 
-const allowedPrefixes = ["LC_", "XDG_"]
+/** Families of names, each with the rest spelled out: a prefix alone would let `LC_API_KEY` through. */
+const allowedFamilies =
+  /^(?:LC_(?:ALL|ADDRESS|COLLATE|CTYPE|IDENTIFICATION|MEASUREMENT|MESSAGES|MONETARY|NAME|NUMERIC|PAPER|TELEPHONE|TIME)|XDG_(?:(?:CACHE|CONFIG|DATA|STATE)_HOME|(?:CONFIG|DATA)_DIRS|RUNTIME_DIR))$/
 
 /** Proxies are allowed as long as no password is in them. */
 const proxies = new Set(["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy"])
@@ -74,8 +76,7 @@ export const commandEnvironment = (
   for (const [name, value] of Object.entries(node)) {
     if (value === undefined) continue
     const clean = proxies.has(name) && !value.includes("@")
-    if (allowed.has(name) || clean || allowedPrefixes.some((prefix) => name.startsWith(prefix)))
-      environment[name] = value
+    if (allowed.has(name) || clean || allowedFamilies.test(name)) environment[name] = value
   }
   return { ...environment, ...fixed, ...workspace }
 }
