@@ -135,6 +135,18 @@ export const listings = ({ describe, it, expect }: TestKit, sessions: Sessions):
         }),
       ))
 
+    it("that is set twice in one commit holds the last value", () =>
+      sessions((session) =>
+        Effect.gen(function* () {
+          const of = yield* session.mint("conversation")
+          const id = yield* session.mint("document")
+          const twice = [1, 2].map((value) => document(id, of, { value, history: "rewindable" }))
+          yield* session.commit({ conversations: [conversation(of)], documents: twice })
+          yield* session.commit({ documents: twice })
+          expect((yield* session.store().documents(of)).map((row) => row.value)).toEqual([2])
+        }),
+      ))
+
     it("has one live incarnation per kind, key and scope", () =>
       sessions((session) =>
         Effect.gen(function* () {

@@ -35,7 +35,9 @@ export const writeStatements = {
   documentUpdate: "UPDATE documents SET version = ?, value = ?, seq = ? WHERE id = ? AND retired_seq IS NULL",
   documentInsert: `INSERT INTO documents (id, kind, scope, conversation, task, key, version, history, value, created_seq, retired_seq, seq) VALUES (${places(12)})`,
   documentRetire: "UPDATE documents SET retired_seq = ? WHERE id = ?",
-  revision: "INSERT INTO document_revisions (document, seq, type, version, body) VALUES (?, ?, 'base', ?, ?)",
+  // a document that is set twice in one commit has one revision of it: the last value
+  revision:
+    "INSERT INTO document_revisions (document, seq, type, version, body) VALUES (?, ?, 'base', ?, ?) ON CONFLICT (document, seq) DO UPDATE SET version = excluded.version, body = excluded.body",
 } as const
 
 const isDuplicate = (cause: unknown): boolean => {
