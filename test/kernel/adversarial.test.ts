@@ -224,7 +224,26 @@ describe("an ask", () => {
     }).pipe(withSystem),
   )
 
-  it.effect("with no deadline is forgotten when its asker is interrupted", () =>
+  it.effect("of an asker that may not be interrupted is answered although somebody tried", () =>
+    Effect.gen(function* () {
+      const ref = yield* spawn(gate({ capacity: 1 }))
+      const { release } = yield* hold(ref, (message) => tell(ref, message))
+      yield* tell(ref, note("a"))
+      let answer: ReadonlyArray<string> = []
+      const held = Effect.map(notes(ref), (read) => {
+        answer = read
+      })
+      const asking = yield* Effect.fork(Effect.uninterruptible(held)) // held back by the full mailbox
+      yield* Effect.yieldNow()
+      yield* Fiber.interruptFork(asking)
+      yield* Effect.yieldNow()
+      yield* release
+      yield* Fiber.await(asking)
+      expect(answer).toEqual(["a"])
+    }).pipe(withSystem),
+  )
+
+  it.effect("whose asker was interrupted tells the answering actor so", () =>
     Effect.gen(function* () {
       const ports: Array<ReplyTo<number>> = []
       const ref = yield* spawn(

@@ -23,11 +23,13 @@ import {
   forkScopeOverride,
   hasChildren,
   instruction,
+  isInterruptible,
   opCountOf,
   runtimeFlagsOf,
   sameFiberRefs,
   setFiberRefs,
   spanOf,
+  wasInterrupted,
 } from "../../src/actors/kernel/effect-internals.ts"
 
 const Local = FiberRef.unsafeMake(0)
@@ -108,6 +110,19 @@ describe("a fiber", () => {
         false,
       )
       expect(opCountOf(fiber)).toBeGreaterThan(0)
+    }),
+  )
+
+  it.effect("is known to have been interrupted, also after its end", () =>
+    Effect.gen(function* () {
+      const waiting = yield* Effect.fork(Effect.never)
+      yield* Effect.yieldNow()
+      expect(isInterruptible(waiting as AnyFiber)).toBe(true)
+      expect(wasInterrupted(waiting as AnyFiber)).toBe(false)
+      yield* Fiber.interrupt(waiting)
+      expect(wasInterrupted(waiting as AnyFiber)).toBe(true)
+      const fiber = yield* self
+      expect(yield* Effect.uninterruptible(Effect.sync(() => isInterruptible(fiber)))).toBe(false)
     }),
   )
 

@@ -7,6 +7,7 @@
 import { Cause, Effect, type Tracer } from "effect"
 import type { Cell } from "./cell.ts"
 import type { DeadlineList } from "./deadlines.ts"
+import { type AnyFiber, isInterruptible, spanOf, wasInterrupted } from "./effect-internals.ts"
 import { Envelope, type Handling, underSpan } from "./envelope.ts"
 import { ActorDown, AskTimeout, withoutStack } from "./errors.ts"
 import type { ReplyTo } from "./ref.ts"
@@ -32,14 +33,19 @@ export class Ask extends Envelope implements ReplyTo<unknown, unknown> {
   readonly target: Cell
   readonly span: Tracer.AnySpan | undefined
   readonly timeoutMs: number
+  private readonly asker: AnyFiber
+  /** An interruption of the asker ends its wait. */
+  private readonly interruptible: boolean
   private readonly resume: Resume
 
-  constructor(target: Cell, resume: Resume, timeoutMs: number, span: Tracer.AnySpan | undefined) {
+  constructor(target: Cell, asker: AnyFiber, resume: Resume, timeoutMs: number) {
     super()
     this.target = target
+    this.asker = asker
+    this.interruptible = isInterruptible(asker)
+    this.span = spanOf(asker)
     this.resume = resume
     this.timeoutMs = timeoutMs
-    this.span = span
   }
 
   deliver(cell: Cell): Handling {
@@ -68,22 +74,30 @@ export class Ask extends Envelope implements ReplyTo<unknown, unknown> {
     return true
   }
 
+  /**
+   * Whether somebody still waits for the outcome. An interrupted asker is seen here and not told by an interrupt handler: that would
+   * double the cost of every ask.
+   */
+  get wanted(): boolean {
+    return this.open && !(this.interruptible && wasInterrupted(this.asker))
+  }
+
   succeed(value: unknown): boolean {
-    if (!this.close()) return false
-    this.resume(Effect.succeed(value))
-    return true
+    return this.answer(Effect.succeed(value))
   }
 
   fail(error: unknown): boolean {
-    if (!this.close()) return false
-    this.resume(Effect.fail(error))
-    return true
+    return this.answer(Effect.fail(error))
   }
 
   die(defect: unknown): boolean {
-    if (!this.close()) return false
-    this.resume(Effect.failCause(Cause.die(defect)))
-    return true
+    return this.answer(Effect.failCause(Cause.die(defect)))
+  }
+
+  private answer(outcome: Effect.Effect<unknown, unknown>): boolean {
+    const { wanted } = this
+    if (this.close()) this.resume(outcome)
+    return wanted
   }
 
   down(reason: StopReason): void {

@@ -5,17 +5,7 @@
  * Why they are used: the public `getFiberRefs` copies the whole map at each call, the public child set is an Effect, and asking
  * `Exit.isExit` of every handler result costs more than handling a message.
  */
-import {
-  type Cause,
-  Effect,
-  type Fiber,
-  FiberRef,
-  FiberRefs,
-  GlobalValue,
-  Option,
-  type RuntimeFlags,
-  type Tracer,
-} from "effect"
+import { Cause, Effect, type Fiber, FiberRef, FiberRefs, GlobalValue, Option, RuntimeFlags, type Tracer } from "effect"
 
 interface FiberInternals {
   readonly _fiberRefs: FiberRefs.FiberRefs
@@ -44,6 +34,12 @@ export const hasChildren = (fiber: AnyFiber): boolean => {
 }
 
 export const runtimeFlagsOf = (fiber: AnyFiber): RuntimeFlags.RuntimeFlags => internals(fiber).currentRuntimeFlags
+
+/** Whether an interruption would end what the fiber does now. */
+export const isInterruptible = (fiber: AnyFiber): boolean => RuntimeFlags.interruptible(runtimeFlagsOf(fiber))
+
+/** Whether somebody has interrupted the fiber; stays so after its end. */
+export const wasInterrupted = (fiber: AnyFiber): boolean => !Cause.isEmpty(fiber.getFiberRef(FiberRef.interruptedCause))
 
 /** Operations since the fiber last yielded. */
 export const opCountOf = (fiber: AnyFiber): number => internals(fiber).currentOpCount

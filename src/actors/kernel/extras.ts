@@ -71,7 +71,7 @@ export class Extras {
       const entry = this.blocked?.shift()
       if (this.blocked?.length === 0) this.blocked = null
       if (entry === undefined) return EMPTY
-      if (entry.cancelled || (entry.item instanceof Ask && !entry.item.open)) continue
+      if (entry.cancelled || (entry.item instanceof Ask && !entry.item.wanted)) continue
       entry.resume?.(Effect.void)
       return entry.item
     }

@@ -5,7 +5,7 @@ import { Context, Effect } from "effect"
 import { Ask } from "./ask.ts"
 import type { Behavior, SpawnOptions } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
-import { type AnyFiber, spanOf } from "./effect-internals.ts"
+import type { AnyFiber } from "./effect-internals.ts"
 import type { ActorDown, AskTimeout, SpawnError } from "./errors.ts"
 import { halt } from "./lifecycle.ts"
 import type { ActorRef, Down, ReplyTo } from "./ref.ts"
@@ -66,33 +66,20 @@ export const ask = <M, A, E = never>(
       return Effect.die(new Error(`actor ${cell.path}: expected another actor to ask, got itself`))
     return Effect.async<A, E | ActorDown | AskTimeout>((resume) => {
       // What the actor answers has the types of the port that it was given.
-      const pending = new Ask(
-        cell,
-        resume as (outcome: Effect.Effect<unknown, unknown>) => void,
-        timeoutMs,
-        spanOf(asker),
-      )
+      const pending = new Ask(cell, asker, resume as (outcome: Effect.Effect<unknown, unknown>) => void, timeoutMs)
       pending.message = message(pending)
-      return submit(cell, pending)
+      submit(cell, pending)
     })
   })
 
-/**
- * Gives what to do when the asker is interrupted, where something is needed: a message that waits for room must not be sent any
- * more, and an ask without a deadline must not be kept for ever. Else nothing: an interrupt handler doubles the cost of an ask.
- */
-const submit = (cell: Cell, pending: Ask): Effect.Effect<void> | undefined => {
+const submit = (cell: Cell, pending: Ask): void => {
   if (!cell.alive) {
     pending.down(cell.status === DEAD ? (cell.state as StopReason) : shutdown)
-    return undefined
+    return
   }
   pending.link()
   cell.kernel.deadlines.add(pending)
-  if (!cell.offer(pending)) {
-    cell.extras.hold({ item: pending, resume: null, cancelled: false })
-    return Effect.sync(() => void pending.close())
-  }
-  return pending.timeoutMs === Number.POSITIVE_INFINITY ? Effect.sync(() => void pending.close()) : undefined
+  if (!cell.offer(pending)) cell.extras.hold({ item: pending, resume: null, cancelled: false })
 }
 
 /** Registers at once; the inner Effect gives the Down when the actor has ended for good. */

@@ -19,9 +19,8 @@ export interface Down {
 }
 
 /**
- * Where an actor answers an ask. Each method answers at once; false when it comes too late: after another answer, the deadline or the
- * end of the asked actor. (True does not promise that the asker still waits: it may have been interrupted.) Any actor or fiber may
- * hold it and answer later.
+ * Where an actor answers an ask. Each method answers at once; false when nobody waits any more: after another answer, the deadline, the
+ * end of the asked actor or the interruption of the asker. Any actor or fiber may hold it and answer later.
  */
 export interface ReplyTo<in A, in E = never> {
   readonly succeed: (value: A) => boolean
