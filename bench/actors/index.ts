@@ -1,5 +1,5 @@
 /**
- * The actor kernel beside nact 7, in alternating rounds of one run; medians, rates per second of processor time. How it reaches them is
+ * The actor kernel beside nact 7, in alternating rounds of one run; medians of wall-clock rates. How it reaches them is
  * in docs/kernel.md, *How it is fast*.
  */
 import { Data } from "effect"

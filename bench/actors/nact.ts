@@ -2,7 +2,7 @@
  * The same cases on nact 7.
  */
 import { dispatch, query, type Ref, spawn, start, stop } from "nact"
-import { processorSeconds } from "../row.ts"
+import { elapsedSeconds } from "../row.ts"
 
 export const open = () => {
   const system = start()
@@ -25,12 +25,12 @@ const count = (total: number, message: Counted): number => {
 
 const counter = ({ system }: Nact) => spawn(system, (total: number = 0, message: Counted) => count(total, message))
 
-const seconds = (start: number): number => processorSeconds() - start
+const seconds = (start: number): number => elapsedSeconds() - start
 
 export const tell = async (nact: Nact): Promise<number> => {
   const n = 200_000
   const target = counter(nact)
-  const start = processorSeconds()
+  const start = elapsedSeconds()
   for (let i = 0; i < n; i++) dispatch(target, add)
   const total = await query(target, get, LIMIT_MS)
   const rate = n / seconds(start)
@@ -42,7 +42,7 @@ export const tell = async (nact: Nact): Promise<number> => {
 export const askSequential = async (nact: Nact): Promise<number> => {
   const n = 100_000
   const target = counter(nact)
-  const start = processorSeconds()
+  const start = elapsedSeconds()
   for (let i = 0; i < n; i++) await query(target, get, LIMIT_MS)
   const rate = n / seconds(start)
   stop(target)
@@ -55,7 +55,7 @@ const keep = (state: { readonly n: number } = { n: 0 }) => state
 export const spawnMany = async ({ system }: Nact): Promise<number> => {
   const n = 50_000
   const parent = spawn(system, keep)
-  const start = processorSeconds()
+  const start = elapsedSeconds()
   for (let i = 0; i < n; i++) spawn(parent, keep, `actor-${i}`)
   const rate = n / seconds(start)
   stop(parent)
@@ -104,7 +104,7 @@ export const pingPong = async ({ system }: Nact): Promise<number> => {
     dispatch(b, { _tag: "Peer", peer: a })
     first.push(a)
   }
-  const start = processorSeconds()
+  const start = elapsedSeconds()
   for (const ref of first) dispatch(ref, { _tag: "Ball", left: hits })
   await finished
   const rate = (pairs * hits) / seconds(start)
@@ -124,7 +124,7 @@ export const askInside = async (nact: Nact): Promise<number> => {
     const total = await query(backend, get, LIMIT_MS)
     dispatch(work.reply, total + work.n)
   })
-  const start = processorSeconds()
+  const start = elapsedSeconds()
   for (let i = 0; i < n; i++) await query(front, (reply: Ref<number>): Work => ({ n: i, reply }), LIMIT_MS)
   const rate = n / seconds(start)
   stop(front)
@@ -150,7 +150,7 @@ export const restarts = async ({ system }: Nact, failure: () => unknown): Promis
     { onCrash: (_message, _error, ctx) => ctx.reset },
   )
   const ping = (reply: Ref<number>): Fragile => ({ _tag: "Ping", reply })
-  const start = processorSeconds()
+  const start = elapsedSeconds()
   for (let i = 0; i < n; i++) {
     dispatch(target, { _tag: "Crash" })
     await query(target, ping, LIMIT_MS)

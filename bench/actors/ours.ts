@@ -14,7 +14,7 @@ import {
   unsafeTell,
 } from "../../src/actors/kernel/index.ts"
 import { child, supervisor } from "../../src/supervisors/index.ts"
-import { processorSeconds } from "../row.ts"
+import { elapsedSeconds } from "../row.ts"
 
 export class Step extends Context.Tag("bench/Step")<Step, number>() {}
 const Offset = FiberRef.unsafeMake(0)
@@ -91,10 +91,10 @@ const timed = (
     run(
       Effect.gen(function* () {
         const target = yield* spawn(behaviorOf)
-        const start = processorSeconds()
+        const start = elapsedSeconds()
         yield* send(n, target)
         const total = yield* ask(target, get)
-        const seconds = processorSeconds() - start
+        const seconds = elapsedSeconds() - start
         if (total !== n) throw new Error(`${name}: expected ${n} messages, got ${total}`)
         yield* stop(target)
         return n / seconds
@@ -113,9 +113,9 @@ export const askSequential = ({ run }: Ours) =>
       const n = 200_000
       const target = yield* spawn(plain)
       let left = n
-      const start = processorSeconds()
+      const start = elapsedSeconds()
       yield* Effect.whileLoop({ while: () => left-- > 0, body: () => ask(target, get), step: () => {} })
-      const rate = n / (processorSeconds() - start)
+      const rate = n / (elapsedSeconds() - start)
       yield* stop(target)
       return rate
     }),
@@ -130,9 +130,9 @@ export const spawnMany = ({ run }: Ours) =>
       const n = 200_000
       const parent = yield* spawn(keeper)
       let left = n
-      const start = processorSeconds()
+      const start = elapsedSeconds()
       yield* Effect.whileLoop({ while: () => left-- > 0, body: () => spawn(idle, { parent }), step: () => {} })
-      const rate = n / (processorSeconds() - start)
+      const rate = n / (elapsedSeconds() - start)
       yield* stop(parent)
       return rate
     }),
@@ -189,10 +189,10 @@ export const pingPong = ({ run }: Ours) =>
         yield* tell(b, { _tag: "Peer", peer: a })
         first.push(a)
       }
-      const start = processorSeconds()
+      const start = elapsedSeconds()
       for (const ref of first) yield* tell(ref, { _tag: "Ball", left: hits })
       yield* Deferred.await(finished)
-      const rate = (pairs * hits) / (processorSeconds() - start)
+      const rate = (pairs * hits) / (elapsedSeconds() - start)
       yield* stop(parent)
       return rate
     }),
@@ -219,13 +219,13 @@ export const askInside = ({ run }: Ours) =>
         }),
       )
       let left = n
-      const start = processorSeconds()
+      const start = elapsedSeconds()
       yield* Effect.whileLoop({
         while: () => left-- > 0,
         body: () => ask(front, (reply: ReplyTo<number>) => ({ n: left, reply })),
         step: () => {},
       })
-      const rate = n / (processorSeconds() - start)
+      const rate = n / (elapsedSeconds() - start)
       yield* stop(front)
       yield* stop(backend)
       return rate
@@ -258,9 +258,9 @@ export const restarts = ({ run }: Ours, failure: () => unknown) =>
       const ping = (reply: ReplyTo<number>): Fragile => ({ _tag: "Ping", reply })
       const round = Effect.zipRight(tell(target, { _tag: "Crash" }), ask(target, ping))
       let left = n
-      const start = processorSeconds()
+      const start = elapsedSeconds()
       yield* Effect.whileLoop({ while: () => left-- > 0, body: () => round, step: () => {} })
-      const rate = n / (processorSeconds() - start)
+      const rate = n / (elapsedSeconds() - start)
       yield* stop(top)
       return rate
     }),
