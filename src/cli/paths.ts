@@ -1,8 +1,8 @@
 /**
  * Where settings and data lie: flags, then SUPER_PI_CONFIG_DIR and SUPER_PI_DATA_DIR, then the operating system's convention.
  */
-import { mkdirSync } from "node:fs"
 import { posix, win32 } from "node:path"
+import { makeDirectories } from "../storage/directories.ts"
 import { CommandFailure, messageOf } from "./exit.ts"
 
 export interface Surroundings {
@@ -65,7 +65,7 @@ export const resolvePaths = (around: Surroundings, flags: { readonly db?: string
 /** Creates the data directory (mode 0700) where it is missing. */
 export const ensureDataDir = (paths: Paths): void => {
   try {
-    mkdirSync(paths.dataDir, { recursive: true, mode: 0o700 })
+    makeDirectories(paths.dataDir, 0o700)
   } catch (error) {
     throw new CommandFailure(
       `the data directory ${paths.dataDir} cannot be made: ${messageOf(error)}; set SUPER_PI_DATA_DIR to a directory that you can write to`,

@@ -6,15 +6,24 @@
  * swapped for a link meanwhile does not lead the write elsewhere. `mkdir` of missing directories has no such check.
  */
 import { randomUUID } from "node:crypto"
-import { constants, type Stats } from "node:fs"
+import { constants, existsSync, type Stats } from "node:fs"
 import { mkdir, open, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { openInside } from "./workspace.ts"
 
+/** Makes a directory and its missing parents, one by one: Node's recursive `mkdir` never returns below `/proc` and its like. */
+const makeDirectories = async (directory: string): Promise<void> => {
+  if (existsSync(directory)) return
+  await makeDirectories(dirname(directory))
+  await mkdir(directory).catch((cause: unknown) => {
+    if (!existsSync(directory)) throw cause
+  })
+}
+
 /** Writes `bytes` to the canonical path; `before` is the file that it replaces, or null for a new one. */
 export const writeAtomically = async (path: string, bytes: Uint8Array, before: Stats | null): Promise<void> => {
   const directory = dirname(path)
-  if (before === null) await mkdir(directory, { recursive: true })
+  if (before === null) await makeDirectories(directory)
   const folder = await openInside(directory, constants.O_RDONLY | constants.O_DIRECTORY)
   try {
     const place = process.platform === "linux" ? `/proc/self/fd/${folder.fd}` : directory

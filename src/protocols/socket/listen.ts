@@ -3,7 +3,7 @@
  * is anything that is not a socket. The file goes away when the scope closes.
  */
 
-import { chmodSync, lstatSync, mkdirSync, unlinkSync } from "node:fs"
+import { chmodSync, existsSync, lstatSync, mkdirSync, unlinkSync } from "node:fs"
 import type { Server, Socket } from "node:net"
 import { createConnection, createServer } from "node:net"
 import { dirname } from "node:path"
@@ -131,7 +131,7 @@ export const listenUnix = (
     }
     if (options?.directory === "create") {
       yield* Effect.try({
-        try: () => mkdirSync(dirname(path), { recursive: true, mode: 0o700 }),
+        try: () => existsSync(dirname(path)) || mkdirSync(dirname(path), { mode: 0o700 }),
         catch: (cause) => openFailure(path, cause),
       })
     }

@@ -7,9 +7,10 @@
  * 3. Nothing in this process opens `<db>.lock` but the driver: POSIX drops a process's locks on a file when any handle of it closes.
  * 4. Should two owners meet all the same (a deleted lock file), the epoch in the database fences the older one.
  */
-import { chmodSync, lstatSync, mkdirSync, rmSync } from "node:fs"
+import { chmodSync, lstatSync, rmSync } from "node:fs"
 import { hostname, userInfo } from "node:os"
 import { Clock, Data, Effect, Schedule, Schema, type Scope } from "effect"
+import { makeDirectories } from "../directories.ts"
 import type { StorageUnavailable } from "../errors.ts"
 import { type Database, driver } from "./connection.ts"
 import { isBusy, unavailable } from "./failures.ts"
@@ -63,7 +64,7 @@ const lock = (Driver: Awaited<ReturnType<typeof driver>>, path: string): Databas
 /** The directory of sockets outside the database's; refused unless it is a real directory of this user alone. */
 const secureSocketDirectory = (): void => {
   const directory = socketDirectory()
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  makeDirectories(directory, 0o700)
   const stat = lstatSync(directory)
   if (!stat.isDirectory() || stat.uid !== userInfo().uid) {
     throw Object.assign(new Error(`${directory}: expected a directory of this user`), { code: "EACCES" })

@@ -3,9 +3,10 @@
  * it has one lock.
  */
 import { createHash } from "node:crypto"
-import { lstatSync, mkdirSync, readlinkSync, realpathSync } from "node:fs"
+import { lstatSync, readlinkSync, realpathSync } from "node:fs"
 import { tmpdir, userInfo } from "node:os"
 import { basename, dirname, join, resolve } from "node:path"
+import { makeDirectories } from "../directories.ts"
 
 /** Longest socket path in bytes that every system takes (macOS allows 103, Linux 107). */
 const maxSocketPath = 100
@@ -13,7 +14,7 @@ const maxSocketPath = 100
 /** The absolute path with every symbolic link resolved, whether the file exists or not; creates its directory (mode 0700). */
 export const canonicalPath = (path: string): string => {
   const absolute = resolve(path)
-  mkdirSync(dirname(absolute), { recursive: true, mode: 0o700 })
+  makeDirectories(dirname(absolute), 0o700)
   return follow(absolute, 0)
 }
 
