@@ -68,8 +68,9 @@ const measure = async (open: OpenEngine, { conversations, turns }: Shape): Promi
 const middle = (rounds: ReadonlyArray<Measured>, of: (measured: Measured) => number): number => median(rounds.map(of))
 
 const compare = async (shape: Shape, peer: OpenEngine) => {
-  // Once beforehand, so that neither pays for the other's compilation.
-  await measure(openProduct, { conversations: 1, turns: 100 })
+  // Once beforehand, so that no round pays for the compilation of hot code.
+  await measure(openProduct, long)
+  await measure(openFloor, long)
   const ours: Array<Measured> = []
   const floor: Array<Measured> = []
   for (let round = 0; round < ROUNDS; round++) {
