@@ -18,6 +18,8 @@ export interface Job {
   readonly prompt: string
   readonly answer: string
   readonly unsafe: ReadonlyArray<string>
+  /** How often each life of the node sees its model fail, for a moment, before it answers. */
+  readonly faults: number
 }
 
 export interface Plan {
@@ -72,7 +74,8 @@ const scripted = (key: string, log: string, source: Random): Scripted => {
     chunks: 6,
   }
   const [first = last, ...rest] = [...steps, last]
-  return { job: { key, prompt: `job ${key} please`, answer, unsafe }, steps: [first, ...rest] }
+  const faults = steps.filter(({ times }) => times !== undefined).length
+  return { job: { key, prompt: `job ${key} please`, answer, unsafe, faults }, steps: [first, ...rest] }
 }
 
 /**

@@ -48,15 +48,24 @@ const admittedOnce = (world: World, seen: Observations, plan: Plan): ReadonlyArr
 /** Kills after which a run may be parked, by the limit of unclean ends. */
 const parkingKills = 5
 
-/** P3: the answer of a done submission is the planned one, of its own prompt or of one that steered the same run; the rest was cancelled. */
+/** Attempts after which a model that keeps failing ends the run: the first and six more. */
+const attempts = 7
+
+/** P3: the answer of a done submission is the planned one, of its own prompt or of one that steered the same run; the rest was cancelled, parked, or failed by its model. */
 const answered = (world: World, seen: Observations, plan: Plan): ReadonlyArray<string> => {
   const jobs = new Map(plan.jobs.flat().map((job) => [job.prompt, job]))
+  const faults = new Map(plan.jobs.flat().map((job) => [job.key, job.faults]))
   const answers = answersOf(world.entries)
   return world.submissions.flatMap(({ id, requestId, status, reason, detail, answer, conversation }) => {
     if (status === "unanswered") {
       const cancelled = (reason === "aborted" || reason === "withdrawn") && seen.cancelled.has(conversation)
       const parked = reason === "parked" && seen.kills >= parkingKills
-      return cancelled || parked ? [] : [`P3 ${requestId} (submission ${id}): unanswered, ${reason}: ${detail}`]
+      // Each life sees the planned faults anew, so many kills can use up the attempts of one request.
+      const failures = (faults.get(requestId ?? "") ?? 0) * (seen.kills + 1)
+      const failed = reason === "model_error" && failures >= attempts
+      return cancelled || parked || failed
+        ? []
+        : [`P3 ${requestId} (submission ${id}): unanswered, ${reason}: ${detail}`]
     }
     const found = answer === null ? undefined : answers.get(answer)
     const job = found === undefined ? undefined : jobs.get(found.asked)
