@@ -3,12 +3,13 @@
  * stays warm. `deriveContext` is the definition; `ContextState` gives the same result for a growing transcript at a flat cost
  * (property-tested against the definition).
  */
+import { AppendLog } from "./append-log.ts"
 import type { Entry } from "./entry.ts"
 import type { EntryId } from "./ids.ts"
 import type { Message, ToolResultMessage } from "./message.ts"
 import { toolCallsOf } from "./message.ts"
 import type { Prompt } from "./prompt.ts"
-import { promptOf } from "./prompt.ts"
+import { applySystem, promptOf } from "./prompt.ts"
 
 /** What the rules look at in an entry. */
 export type ContextEntry = Pick<Entry, "id" | "model" | "head" | "edits">
@@ -114,11 +115,11 @@ export const deriveContext = (visible: ReadonlyArray<ContextEntry>): ReadonlyArr
 
 /**
  * A derived context that grows. `settled` are messages that no later plain entry can change; `tail` are the entries since, at most
- * one batch of calls in flight.
+ * one batch of calls in flight. While nothing is settled the tail is the whole transcript.
  */
 export interface ContextState {
-  readonly entries: ReadonlyArray<ContextEntry>
-  readonly settled: ReadonlyArray<Message>
+  readonly entries: AppendLog<ContextEntry>
+  readonly settled: AppendLog<Message>
   readonly tail: ReadonlyArray<ContextEntry>
   /** The prompt in force at the end. */
   readonly prompt: Prompt
@@ -126,10 +127,10 @@ export interface ContextState {
 
 const noEdits: ReadonlyMap<EntryId, ReadonlyArray<Message>> = new Map()
 
-/** Whether every call of the tail has its result and something other than user input settled its order. */
-const isSettled = (tail: ReadonlyArray<Message>): boolean => {
+/** Whether every call has its result. */
+const isSettled = (messages: ReadonlyArray<Message>): boolean => {
   const open = new Set<string>()
-  for (const message of tail) {
+  for (const message of messages) {
     if (message.role === "assistant") for (const call of toolCallsOf(message)) open.add(call.id)
     if (message.role === "tool") open.delete(message.callId)
   }
@@ -137,33 +138,41 @@ const isSettled = (tail: ReadonlyArray<Message>): boolean => {
 }
 
 /** Starts from visible entries. */
-export const contextState = (visible: ReadonlyArray<ContextEntry>): ContextState => {
+export const contextState = (visible: ReadonlyArray<ContextEntry>): ContextState => derive(AppendLog.from(visible))
+
+const derive = (entries: AppendLog<ContextEntry>): ContextState => {
+  const visible = entries.slice()
   const messages = deriveContext(visible)
-  const plain = messagesOf(selectEntries(visible), editsOf(selectEntries(visible)))
+  const selected = selectEntries(visible)
+  const plain = messagesOf(selected, editsOf(selected))
   // Calls in flight, or an opening that a system message may still lead: keep it whole and derive anew.
   const settles = isSettled(plain) && plain.some((message) => message.role === "assistant")
   return settles
-    ? { entries: visible, settled: messages, tail: [], prompt: promptOf(messages) }
-    : { entries: visible, settled: [], tail: visible, prompt: promptOf(messages) }
+    ? { entries, settled: AppendLog.from(messages), tail: [], prompt: promptOf(messages) }
+    : { entries, settled: AppendLog.from<Message>([]), tail: visible, prompt: promptOf(messages) }
 }
 
 /** Adds one entry behind all others. */
 export const appendEntry = (state: ContextState, entry: ContextEntry): ContextState => {
-  const entries = [...state.entries, entry]
+  const entries = state.entries.append([entry])
   // A head, an edit, or a tail that still is the whole transcript: the definition decides.
-  if (entry.head !== null || entry.edits.length > 0 || state.settled.length === 0) return contextState(entries)
+  if (entry.head !== null || entry.edits.length > 0 || state.settled.length === 0) return derive(entries)
   const tail = [...state.tail, entry]
   const messages = messagesOf(tail, noEdits)
-  const system = entry.model.some((message) => message.role === "system")
-  const prompt = system ? promptOf([...state.settled, ...messages]) : state.prompt
+  const prompt = entry.model.reduce(
+    (before, message) => (message.role === "system" ? applySystem(before, message) : before),
+    state.prompt,
+  )
   return isSettled(messages)
-    ? { entries, settled: [...state.settled, ...pairResults(messages)], tail: [], prompt }
+    ? { entries, settled: state.settled.append(pairResults(messages)), tail: [], prompt }
     : { entries, settled: state.settled, tail, prompt }
 }
 
-/** The context of the entries so far: equal to `deriveContext` of them. */
-export const contextOf = (state: ContextState): ReadonlyArray<Message> => {
-  if (state.tail.length === 0) return state.settled
-  if (state.settled.length === 0) return deriveContext(state.tail)
-  return [...state.settled, ...pairResults(messagesOf(state.tail, noEdits))]
+/** The messages of the tail: behind those that are settled. */
+export const tailOf = (state: ContextState): ReadonlyArray<Message> => {
+  if (state.tail.length === 0) return []
+  return state.settled.length === 0 ? deriveContext(state.tail) : pairResults(messagesOf(state.tail, noEdits))
 }
+
+/** The context of the entries so far: equal to `deriveContext` of them. */
+export const contextOf = (state: ContextState): ReadonlyArray<Message> => [...state.settled.slice(), ...tailOf(state)]

@@ -388,8 +388,8 @@ describe("any order of events, failures and deaths", () => {
         // What stays in memory is what a restart would find.
         const before = driver.data
         driver.kill()
-        expect(driver.data.context.entries.map((entry) => entry.id)).toEqual(
-          before.context.entries.map((entry) => entry.id),
+        expect(driver.data.context.entries.slice().map((entry) => entry.id)).toEqual(
+          before.context.entries.slice().map((entry) => entry.id),
         )
         expect(driver.data.state).toBe("idle")
       }),

@@ -89,7 +89,7 @@ describe("the model context", () => {
         let state = contextState(entries.slice(0, start))
         for (const entry of entries.slice(start)) {
           state = appendEntry(state, entry)
-          expect(contextOf(state)).toEqual(deriveContext(state.entries))
+          expect(contextOf(state)).toEqual(deriveContext(state.entries.slice()))
         }
         expect(contextOf(state)).toEqual(deriveContext(entries))
         expect(state.prompt).toEqual(promptOf(deriveContext(entries)))

@@ -3,7 +3,6 @@
  * incarnation of the actor; every method runs inside the actor's handlers, one at a time.
  */
 import { type Clock, Effect } from "effect"
-import { contextOf } from "../../domain/context.ts"
 import type { MachineState } from "../../domain/event.ts"
 import type { SubmissionId } from "../../domain/ids.ts"
 import type { Message } from "../../domain/message.ts"
@@ -38,7 +37,7 @@ import { flushLive } from "./machine/run.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
-import { settledIn } from "./settle.ts"
+import { heldUpIn, settledIn } from "./settle.ts"
 import { viewOf } from "./view.ts"
 
 /** First wait before a refused commit is tried again, doubled up to the second figure, in ms. */
@@ -218,11 +217,12 @@ export class Shell {
     )
   }
 
-  /** Answers once the submission has ended. */
+  /** Answers once the submission has ended, or at once where a parked run holds it up. */
   awaitSubmission(id: SubmissionId, reply: Reply<Settled>): Effect.Effect<void> {
-    const { parked, queue, run } = this.data
-    const open = [...queue, ...(run?.submissions ?? []), ...(parked?.submissions ?? [])].some((row) => row.id === id)
-    if (open) {
+    const heldUp = heldUpIn(this.data, id)
+    if (heldUp !== null) return Effect.sync(() => reply.succeed(heldUp))
+    const { queue, run } = this.data
+    if ([...queue, ...(run?.submissions ?? [])].some((row) => row.id === id)) {
       this.waiters.set(id, [...(this.waiters.get(id) ?? []), reply])
       return Effect.void
     }
@@ -363,7 +363,7 @@ export class Shell {
   }
 
   private requestMessages(): ReadonlyArray<Message> {
-    const { messages, repairs } = this.history.of(contextOf(this.data.context))
+    const { messages, repairs } = this.history.of(this.data.context)
     if (repairs.length > 0) this.notice(`the history was repaired before the request: ${repairs.join("; ")}`)
     return messages
   }

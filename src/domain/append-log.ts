@@ -1,0 +1,38 @@
+/**
+ * A persistent list that grows at its end in constant time. Versions share one buffer: appending to the newest version writes behind it,
+ * appending to an older one copies first, so that no version ever sees another's elements.
+ */
+
+export class AppendLog<A> {
+  private readonly buffer: Array<A>
+  readonly length: number
+
+  private constructor(buffer: Array<A>, length: number) {
+    this.buffer = buffer
+    this.length = length
+  }
+
+  /** Copies `items`. */
+  static from<A>(items: ReadonlyArray<A>): AppendLog<A> {
+    return new AppendLog([...items], items.length)
+  }
+
+  /** This list with `items` behind it; this one stays as it is. */
+  append(items: ReadonlyArray<A>): AppendLog<A> {
+    if (items.length === 0) return this
+    const newest = this.buffer.length === this.length
+    const buffer = newest ? this.buffer : this.buffer.slice(0, this.length)
+    for (const item of items) buffer.push(item)
+    return new AppendLog(buffer, buffer.length)
+  }
+
+  /** Elements from `start` on, as an array of their own. */
+  slice(start = 0): ReadonlyArray<A> {
+    return this.buffer.slice(start, this.length)
+  }
+
+  /** Whether this list starts with the whole of `other`, told in constant time: a copy with the same elements counts as another list. */
+  extends(other: AppendLog<A>): boolean {
+    return this.buffer === other.buffer && this.length >= other.length
+  }
+}
