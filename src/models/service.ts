@@ -2,12 +2,13 @@
  * The `Models` service: picks the provider of a name and hands requests to it. The first provider that handles a name serves it; a
  * name without a provider, or a provider without credentials, is an error and never another model.
  */
-import { Effect, Stream } from "effect"
+import { Chunk, Effect, Stream } from "effect"
 import {
   ModelNotFound,
   type ModelProvider,
   type ModelRequest,
   type ModelsService,
+  type PartSink,
   ProviderNotConfigured,
 } from "./model.ts"
 import { nearest } from "./nearest.ts"
@@ -95,6 +96,13 @@ export const modelsOver = (
     resolve: (model) => Effect.map(providerOf(model), (provider) => provider.info(model)),
     stream: (request: ModelRequest) =>
       Stream.unwrap(Effect.map(providerOf(request.model), (provider) => provider.stream(request))),
+    respond: (request: ModelRequest, sink: PartSink) =>
+      Effect.flatMap(
+        providerOf(request.model),
+        (provider) =>
+          provider.respond?.(request, sink) ??
+          Stream.runForEachChunk(provider.stream(request), (parts) => sink(Chunk.toReadonlyArray(parts))),
+      ),
   }
 }
 

@@ -8,7 +8,7 @@ import type { EventHub } from "../actors/conversation/hub.ts"
 import type { SubmissionRow } from "../actors/conversation/machine/data.ts"
 import type { ConversationMessage } from "../actors/conversation/messages.ts"
 import { receiptOf } from "../actors/conversation/settle.ts"
-import { type ActorSystemService, ask, type ReplyTo } from "../actors/kernel/index.ts"
+import { type ActorDown, type ActorSystemService, type AskTimeout, ask, type ReplyTo } from "../actors/kernel/index.ts"
 import type { SessionsService, Target } from "../actors/sessions.ts"
 import type { AgentDocument } from "../domain/document.ts"
 import { DocumentKind } from "../domain/document.ts"
@@ -72,16 +72,16 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     target: Target,
     message: (reply: ReplyTo<A, Failure>) => ConversationMessage,
     timeoutMs = askTimeoutMs,
-  ): Effect.Effect<A, Failure> =>
-    Effect.zipRight(
-      allowed(target),
-      Effect.flatMap(conversations.get(target.conversationId), (ref) =>
-        ask<ConversationMessage, A, Failure>(ref, message, { timeoutMs }),
-      ).pipe(
-        Effect.retry({ schedule: successor, while: (error) => error._tag === "ActorDown" }),
-        Effect.catchTags({ ActorDown: () => notAnswering(target), AskTimeout: () => notAnswering(target) }),
-      ),
+  ): Effect.Effect<A, Failure> => {
+    const once = Effect.flatMap(conversations.get(target.conversationId), (ref) =>
+      ask<ConversationMessage, A, Failure>(ref, message, { timeoutMs }),
     )
+    const asked = Effect.catchAll(once, (error): Effect.Effect<A, Failure> => {
+      if (error._tag === "ActorDown") return later(once, target)
+      return error._tag === "AskTimeout" ? notAnswering(target) : Effect.fail(error)
+    })
+    return Effect.zipRight(allowed(target), asked)
+  }
 
   const state = (target: Target) => request<SessionState>(target, (reply) => ({ type: "state", reply }))
 
@@ -256,13 +256,14 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
       Effect.map(
         orStorageFailure(store.conversations({ principal: principal ?? "local", limit: limit ?? 100 })),
         (rows) =>
-          rows.map(({ busy, conversation, entries }) => ({
+          rows.map(({ busy, conversation, entries, parked }) => ({
             conversation_id: conversation.id,
             title: conversation.title,
             created_at: conversation.createdAt,
             updated_at: conversation.updatedAt,
             entries,
             busy,
+            parked,
             forked_from: conversation.parent?.conversation ?? null,
           })),
       ),
@@ -277,6 +278,16 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     tree: system.tree(),
   }
 }
+
+/** The same call to the actor's successor. */
+const later = <A>(
+  once: Effect.Effect<A, Failure | ActorDown | AskTimeout>,
+  target: Target,
+): Effect.Effect<A, Failure> =>
+  once.pipe(
+    Effect.retry({ schedule: successor, while: (error) => error._tag === "ActorDown" }),
+    Effect.catchTags({ ActorDown: () => notAnswering(target), AskTimeout: () => notAnswering(target) }),
+  )
 
 const notAnswering = (target: Target): Effect.Effect<never, Failure> =>
   Effect.fail(

@@ -6,7 +6,7 @@
  *    bounded memory and never slows the conversation.
  * 3. Owned by one actor; publishing never suspends.
  */
-import { Effect, Stream } from "effect"
+import { Chunk, Effect, Option, Stream } from "effect"
 import type { Event, EventBody, SessionState } from "../../domain/event.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
 
@@ -43,12 +43,12 @@ class Watcher {
     wake?.()
   }
 
-  /** All events waiting; suspends while there are none; null at the end. */
-  readonly take: Effect.Effect<ReadonlyArray<Event> | null> = Effect.async<ReadonlyArray<Event> | null>((resume) => {
+  /** All events waiting; suspends while there are none; fails with none at the end. */
+  readonly take: Effect.Effect<Chunk.Chunk<Event>, Option.Option<never>> = Effect.async((resume) => {
     const answer = (): void => {
       const events = this.backlog
       this.backlog = []
-      resume(Effect.succeed(events.length === 0 ? null : events))
+      resume(events.length === 0 ? Effect.fail(Option.none()) : Effect.succeed(Chunk.unsafeFromArray(events)))
     }
     if (this.backlog.length > 0 || this.ended) {
       answer()
@@ -131,13 +131,8 @@ export class EventHub {
       return watcher
     })
     const leave = (watcher: Watcher) => Effect.sync(() => void this.watchers.delete(watcher))
-    return Stream.acquireRelease(join, leave).pipe(
-      Stream.flatMap((watcher) =>
-        Stream.repeatEffect(watcher.take).pipe(
-          Stream.takeWhile((events) => events !== null),
-          Stream.mapConcat((events) => events ?? []),
-        ),
-      ),
+    return Stream.unwrapScoped(
+      Effect.map(Effect.acquireRelease(join, leave), (watcher) => Stream.repeatEffectChunkOption(watcher.take)),
     )
   }
 

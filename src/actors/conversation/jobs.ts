@@ -3,7 +3,7 @@
  * calls, running one call. A job sends its messages to the conversation and ends; when it crashes or is stopped, the conversation learns
  * it from its `Down`. Stopping a job interrupts its Effect, and so closes the model's connection or kills the command's process group.
  */
-import { Cause, Chunk, Effect, Fiber, Stream } from "effect"
+import { Cause, Effect, Fiber } from "effect"
 import type { AgentDocument, ExecutionMode } from "../../domain/document.ts"
 import type { Json } from "../../domain/json.ts"
 import type { ToolCallPart } from "../../domain/message.ts"
@@ -61,10 +61,7 @@ export const prepareJob = (options: {
       tools: offered,
     })
     yield* send({ type: "prepared", token, model: model.id, system: diffPrompt(options.prompt, prompt) })
-  }).pipe(
-    Effect.catchAll((error: ModelError) => send({ type: "modelFailed", token, error })),
-    Effect.withSpan("conversation.prepare", untraced),
-  )
+  }).pipe(Effect.catchAll((error: ModelError) => send({ type: "modelFailed", token, error })))
 }
 
 /** How often the arguments of one call are parsed for display while they stream, in ms. */
@@ -102,9 +99,8 @@ export const modelJob = (options: {
       }
     }
   }
-  return Stream.runForEachChunk(options.models.stream(request), (parts) =>
-    send({ type: "parts", events: Chunk.toReadonlyArray(parts).map(eventOf) }),
-  ).pipe(
+  const sink = (parts: ReadonlyArray<ModelPart>) => send({ type: "parts", events: parts.map(eventOf) })
+  return options.models.respond(request, sink).pipe(
     Effect.flatMap(() =>
       finished
         ? Effect.void
@@ -151,7 +147,6 @@ export const callsJob = (options: {
 }): Effect.Effect<void> =>
   Effect.forEach(options.calls, (call) => judge(call, options)).pipe(
     Effect.flatMap((verdicts) => options.send({ type: "callsPrepared", token: options.token, verdicts })),
-    Effect.withSpan("conversation.prepareCalls", untraced),
   )
 
 const judge = (
@@ -181,6 +176,35 @@ const judge = (
 /** How long streamed tool output is gathered before it is sent on, in ms. */
 const outputGatherMs = 30
 
+/**
+ * Streamed output on its way: gathered for {@link outputGatherMs}, then sent on. A gathering that is left when the call ends without
+ * `flush` sends to a call that is over, which changes nothing.
+ */
+const gatherOutput = (forward: (chunk: string) => Effect.Effect<void>) => {
+  let gathered = ""
+  let gathering: Fiber.RuntimeFiber<void> | null = null
+  const sendOn = Effect.suspend(() => {
+    const chunk = gathered
+    gathered = ""
+    gathering = null
+    return chunk === "" ? Effect.void : forward(chunk)
+  })
+  return {
+    emit: (chunk: string): Effect.Effect<void> =>
+      Effect.suspend(() => {
+        gathered += chunk
+        if (gathering !== null) return Effect.void
+        return Effect.map(Effect.forkDaemon(Effect.delay(sendOn, outputGatherMs)), (fiber) => {
+          gathering = fiber
+        })
+      }),
+    /** Sends what is left, in order. */
+    flush: Effect.suspend(() =>
+      gathering === null ? Effect.void : Effect.zipRight(Fiber.interrupt(gathering), sendOn),
+    ),
+  }
+}
+
 /** Runs one call. A failure that the tool declares becomes an error result; a defect crashes the job. */
 export const toolJob = (options: {
   readonly slot: CallSlot
@@ -197,27 +221,13 @@ export const toolJob = (options: {
       yield* send({ type: "toolEnded", task, result: { output: [text(gone)], isError: true } })
       return
     }
-    let gathered = ""
-    let gathering: Fiber.RuntimeFiber<void> | null = null
-    const forward = Effect.suspend(() => {
-      const chunk = gathered
-      gathered = ""
-      gathering = null
-      return chunk === "" ? Effect.void : send({ type: "toolOutput", task, chunk })
-    })
-    const scope = yield* Effect.scope
-    const emit = (chunk: string): Effect.Effect<void> =>
-      Effect.gen(function* () {
-        gathered += chunk
-        if (gathering !== null) return
-        gathering = yield* Effect.forkIn(Effect.delay(forward, outputGatherMs), scope)
-      })
+    const output = gatherOutput((chunk) => send({ type: "toolOutput", task, chunk }))
     const result: ToolResult = yield* tool
       .execute(slot.args, {
         callId: slot.call.id,
         idempotencyKey: `call-${task}`,
         workspace: options.workspace,
-        emit,
+        emit: output.emit,
       })
       .pipe(
         Effect.catchAll((failure) =>
@@ -228,12 +238,9 @@ export const toolJob = (options: {
           }),
         ),
       )
-    const pending: Fiber.RuntimeFiber<void> | null = gathering
-    if (pending !== null) yield* Fiber.interrupt(pending)
-    yield* forward
+    yield* output.flush
     yield* send({ type: "toolEnded", task, result })
   }).pipe(
-    Effect.scoped,
     Effect.withSpan("conversation.tool", { ...untraced, attributes: { "gen_ai.tool.name": options.slot.call.name } }),
   )
 

@@ -24,7 +24,8 @@ export class RequestHistory {
 
   /** The messages to send for a derived context. */
   of(context: ContextState): CheckedHistory {
-    const { messages, repairs } = context.tail.length === 0 ? this.grow(context.settled) : newCheck().append(contextOf(context))
+    const { messages, repairs } =
+      context.tail.length === 0 ? this.grow(context.settled) : newCheck().append(contextOf(context))
     const fresh = repairs.filter((repair) => !this.reported.has(repair))
     for (const repair of fresh) this.reported.add(repair)
     return { messages, repairs: fresh }

@@ -1,5 +1,6 @@
 /**
- * The end of a submission for whoever waits: its answer, and what the run cost, read from the transcript.
+ * The end of a submission for whoever waits: its answer, and what the run cost, read from the transcript. A submission that a parked
+ * run holds up has no end to wait for, and says so.
  */
 import { Effect } from "effect"
 import { type Failure, NotFound } from "../../domain/failure.ts"
@@ -10,7 +11,7 @@ import type { ReadError } from "../../storage/errors.ts"
 import type { StoreReads } from "../../storage/store.ts"
 import type { Receipt, Settled } from "../contract.ts"
 import { orStorageFailure } from "./failures.ts"
-import type { SubmissionRow } from "./machine/data.ts"
+import type { Data, SubmissionRow } from "./machine/data.ts"
 
 export const receiptOf = (row: SubmissionRow): Receipt => ({
   submission_id: row.id,
@@ -20,16 +21,34 @@ export const receiptOf = (row: SubmissionRow): Receipt => ({
   detail: row.detail,
 })
 
+const nothingYet = (row: SubmissionRow): Settled => ({
+  ...receiptOf(row),
+  entry_id: row.answer,
+  text: null,
+  model: null,
+  usage: noUsage,
+  turns: 0,
+})
+
+/** A submission that a parked run holds up, as it is: nothing but a retry or a cancel ends it. Null where none holds it up. */
+export const heldUpIn = ({ parked, queue }: Data, id: SubmissionId): Settled | null => {
+  if (parked === null) return null
+  const row = [...parked.submissions, ...queue].find((one) => one.id === id)
+  if (row === undefined) return null
+  const what = row.status === "queued" ? "the prompt waits behind a run that is parked" : "the run is parked"
+  const detail = `${what} (${parked.reason}): retry runs that run again, cancel ends it`
+  return { ...nothingYet(row), reason: "parked", detail }
+}
+
 /** `row` must be `done` or `unanswered`. */
 const settledOf = (store: StoreReads, row: SubmissionRow): Effect.Effect<Settled, ReadError> =>
   Effect.gen(function* () {
-    const none: Settled = { ...receiptOf(row), entry_id: row.answer, text: null, model: null, usage: noUsage, turns: 0 }
-    if (row.entry === null || row.answer === null) return none
+    if (row.entry === null || row.answer === null) return nothingYet(row)
     const entries = yield* store.entries(row.conversation, { from: row.entry, to: row.answer })
     const responses = entries.flatMap((entry) => entry.model).filter((message) => message.role === "assistant")
     const answer = responses.at(-1)
     return {
-      ...none,
+      ...nothingYet(row),
       text: answer === undefined ? null : textOf(answer.content),
       model: answer?.model ?? null,
       usage: responses.reduce((sum, message) => addUsage(sum, message.usage ?? noUsage), noUsage),

@@ -8,7 +8,7 @@ import type { ConversationSettingsService } from "./settings.ts"
 
 /** `seq_no` is the newest event's number. */
 export const viewOf = (data: Data, settings: ConversationSettingsService, seqNo: number): SessionState => {
-  const { agent, run } = data
+  const { agent, parked, run } = data
   return {
     conversation_id: data.conversation.id,
     state: data.state,
@@ -16,7 +16,7 @@ export const viewOf = (data: Data, settings: ConversationSettingsService, seqNo:
     mode: agent.mode ?? settings.defaultMode,
     cwd: agent.cwd ?? settings.defaultCwd,
     title: data.conversation.title,
-    turn_id: run?.generation.id ?? data.parked?.generation.id ?? null,
+    turn_id: run?.generation.id ?? parked?.generation.id ?? null,
     partial: run !== null && (run.partial.text !== "" || run.partial.thinking !== "") ? run.partial : null,
     tools: (run?.calls ?? [])
       .filter((slot) => slot.status === "running")
@@ -29,6 +29,7 @@ export const viewOf = (data: Data, settings: ConversationSettingsService, seqNo:
       })),
     queued: data.queue.map((row) => row.id),
     retry: run?.retry ?? null,
+    parked: parked === null ? null : { reason: parked.reason, crashes: parked.generation.crashes },
     usage: sumUsage(data.usage.models),
     entries: data.entryCount,
     seq_no: seqNo,

@@ -3,7 +3,7 @@
  * that `SUPER_PI_SCRIPT` names. It keeps no state about conversations: the step is the number of assistant messages after the last
  * user message, so a resumed run gets the same answer. Only the counters of `times` live in the process.
  */
-import { Effect, Stream } from "effect"
+import { Chunk, Effect, Stream } from "effect"
 import { type AssistantPart, type ToolCallPart, textOf } from "../../domain/message.ts"
 import { noUsage } from "../../domain/usage.ts"
 import {
@@ -153,32 +153,58 @@ const broken = (request: ModelRequest, step: ScriptStep, chunkMs: number): Strea
   return Stream.concat(paced(head, step.delayMs ?? 0, chunkMs), end)
 }
 
+/** What a script does about one request. */
+type Play =
+  | {
+      readonly type: "answer"
+      readonly parts: ReadonlyArray<ModelPart>
+      readonly delayMs: number
+      readonly chunkMs: number
+    }
+  | { readonly type: "broken"; readonly step: ScriptStep; readonly chunkMs: number }
+  | { readonly type: "fail"; readonly error: ModelError; readonly delayMs: number }
+
+const rejected = (request: ModelRequest, detail: string): Play => ({
+  type: "fail",
+  error: new ModelRejected({ model: request.model, status: null, detail }),
+  delayMs: 0,
+})
+
 /** Answers one request from a script; `spend` takes one of a fault's `times`, false when none is left. */
 const play = (
   script: Script,
   request: ModelRequest,
   spend: (rule: number, index: number, step: ScriptStep) => boolean,
-): Stream.Stream<ModelPart, ModelError> => {
+): Play => {
   const user = lastUser(request.messages)
   const asked = user === null ? "" : textOf(user.message.content)
   const rule = script.rules.findIndex(({ match }) => new RegExp(match, "s").test(asked))
   const steps = script.rules[rule]?.steps
   if (steps === undefined) {
-    const detail = `no rule of the script matches the last user text ${JSON.stringify(asked.slice(0, 200))}`
-    return Stream.fail(new ModelRejected({ model: request.model, status: null, detail }))
+    return rejected(request, `no rule of the script matches the last user text ${JSON.stringify(asked.slice(0, 200))}`)
   }
   const turns = user?.turns ?? 0
   const choice = choose(steps, turns, (index, step) => spend(rule, index, step))
-  if (choice === null) {
-    const detail = `the script has no answer left for turn ${turns + 1}`
-    return Stream.fail(new ModelRejected({ model: request.model, status: null, detail }))
-  }
+  if (choice === null) return rejected(request, `the script has no answer left for turn ${turns + 1}`)
   const { step } = choice
   const chunkMs = step.chunkMs ?? script.chunkMs ?? 0
-  if (!choice.fault) return paced(answerParts(request, step, turns), step.delayMs ?? 0, chunkMs)
-  if (step.cut === true || step.hang === true) return broken(request, step, chunkMs)
-  const fail = Effect.fail(failure(request.model, step))
-  return Stream.fromEffect(step.delayMs === undefined ? fail : Effect.zipRight(Effect.sleep(step.delayMs), fail))
+  const delayMs = step.delayMs ?? 0
+  if (!choice.fault) return { type: "answer", parts: answerParts(request, step, turns), delayMs, chunkMs }
+  if (step.cut === true || step.hang === true) return { type: "broken", step, chunkMs }
+  return { type: "fail", error: failure(request.model, step), delayMs }
+}
+
+const streamOf = (request: ModelRequest, played: Play): Stream.Stream<ModelPart, ModelError> => {
+  switch (played.type) {
+    case "answer":
+      return paced(played.parts, played.delayMs, played.chunkMs)
+    case "broken":
+      return broken(request, played.step, played.chunkMs)
+    case "fail": {
+      const fail = Effect.fail(played.error)
+      return Stream.fromEffect(played.delayMs === 0 ? fail : Effect.zipRight(Effect.sleep(played.delayMs), fail))
+    }
+  }
 }
 
 /** The provider of `script/*`. `source` is a script, the path of its file, or null (then it is not configured). */
@@ -217,6 +243,13 @@ export const scriptProvider = (source: Script | string | null): ModelProvider =>
     models: Effect.succeed([info("script/default")]),
     info,
     stream: (request) =>
-      Stream.unwrap(Effect.map(load(request.model), (script) => Stream.suspend(() => play(script, request, spend)))),
+      Stream.unwrap(Effect.map(load(request.model), (script) => streamOf(request, play(script, request, spend)))),
+    respond: (request, sink) =>
+      Effect.flatMap(load(request.model), (script) => {
+        const played = play(script, request, spend)
+        return played.type === "answer" && played.delayMs === 0 && played.chunkMs === 0
+          ? sink(played.parts)
+          : Stream.runForEachChunk(streamOf(request, played), (parts) => sink(Chunk.toReadonlyArray(parts)))
+      }),
   }
 }
