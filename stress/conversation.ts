@@ -87,7 +87,7 @@ export class LoadedConversation {
     await calm
     while (!ended()) {
       const state = await this.#call<SessionState>("session.state", { conversationId: this.#id })
-      if (state.state === "idle" && state.turn_id !== null) {
+      if (state.parked !== null) {
         observations.retries++
         await this.#call("session.retry", { conversationId: this.#id })
       }
@@ -168,7 +168,13 @@ export class LoadedConversation {
     if (acknowledged === undefined) return
     const params = { conversationId: this.#id, submissionId: acknowledged.submission }
     try {
-      observations.settle(job, await this.#call<Settled>("session.await", params))
+      let settled = await this.#call<Settled>("session.await", params)
+      // Held up by a parked run: it goes on once that is run again.
+      while (settled.status !== "done" && settled.status !== "unanswered") {
+        await new Promise((resolve) => setTimeout(resolve, unparkPoll))
+        settled = await this.#call<Settled>("session.await", params)
+      }
+      observations.settle(job, settled)
     } catch (error) {
       observations.fault(`session.await ${job.key}: ${error instanceof Error ? error.message : String(error)}`)
     }

@@ -70,7 +70,10 @@ export const Settled = Schema.Struct({
 })
 export type Settled = typeof Settled.Type
 
-/** Waits until a submission is `done` or `unanswered`. Interrupting the wait ends the wait only. */
+/**
+ * Waits until a submission is `done` or `unanswered`. One that a parked run holds up is answered at once as it is, with the reason `parked`.
+ * Interrupting the wait ends the wait only.
+ */
 export class AwaitSubmission extends Rpc.make("AwaitSubmission", {
   payload: { conversationId: ConversationId, submissionId: SubmissionId, principal },
   success: Settled,
@@ -112,6 +115,8 @@ export const SessionSummary = Schema.Struct({
   updated_at: Schema.Int,
   entries: Schema.NonNegativeInt,
   busy: Schema.Boolean,
+  /** Why its run is parked, or null. */
+  parked: Schema.NullOr(Schema.String),
   forked_from: Schema.NullOr(ConversationId),
 })
 export type SessionSummary = typeof SessionSummary.Type

@@ -6,7 +6,7 @@ import type { SessionsService } from "../actors/sessions.ts"
 import { type AgentDocument, Effort, ExecutionMode } from "../domain/document.ts"
 import { type Failure, InvalidRequest } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
-import { tokens } from "../protocols/terminal/format.ts"
+import { parkedWords, tokens } from "../protocols/terminal/format.ts"
 import { oneLine } from "../protocols/terminal/sanitize.ts"
 import { renderTree } from "../protocols/terminal/tree.ts"
 import { chatHelp } from "./chat-input.ts"
@@ -43,6 +43,7 @@ const status = ({ sessions, screen, conversationId }: CommandContext) =>
       `${session.entries} entries`,
       tokens(session.usage),
       session.queued.length === 0 ? "" : `${session.queued.length} queued`,
+      session.parked === null ? "" : parkedWords(session.parked.reason),
     ]
     screen.say(facts.filter((fact) => fact !== "").join(" · "), "dim")
   })
@@ -66,8 +67,6 @@ export const runSlashCommand = (
       return Effect.map(sessions.cancel({ conversationId }), ({ cancelled }) => {
         if (!cancelled) screen.say("nothing was running", "dim")
       })
-    case "retry":
-      return Effect.asVoid(sessions.retry({ conversationId }))
     case "tree":
       return Effect.map(sessions.tree, (tree) =>
         screen.say(renderTree(tree, { color: false, columns: null, now: Date.now() })),

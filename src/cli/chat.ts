@@ -5,6 +5,7 @@
  * 1. On a terminal a line is submitted at once, also while a turn runs (it is queued, or steers with `!`).
  * 2. From anything else a line waits until the one before has its answer, and the chat leaves after the last.
  * 3. Ctrl-C cancels the running turn; pressed again before anything else is typed, it leaves.
+ * 4. A prompt behind a parked run counts as unanswered; `/retry` makes the chat busy until the conversation rests again.
  */
 import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
@@ -33,6 +34,8 @@ type Happening =
   | { readonly kind: "interrupt" }
   | { readonly kind: "end" }
   | { readonly kind: "settled"; readonly id: SubmissionId; readonly answered: boolean }
+  /** The conversation was idle at the event of this number. */
+  | { readonly kind: "rest"; readonly at: number }
   | { readonly kind: "lost"; readonly why: string }
 
 interface Chat {
@@ -80,6 +83,10 @@ const follow = (
     Stream.runForEach((event) =>
       Effect.suspend(() => {
         screen.event(event)
+        const rests =
+          (event.type === "state_changed" && event.to === "idle") ||
+          (event.type === "snapshot" && event.session.state === "idle")
+        if (rests) return Queue.offer(happenings, { kind: "rest", at: event.seq_no })
         const ended = event.type === "submission_updated" && (event.status === "done" || event.status === "unanswered")
         if (!ended) return Effect.void
         return Queue.offer(happenings, { kind: "settled", id: event.submission_id, answered: event.status === "done" })
@@ -104,7 +111,11 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
     let armed = false
     let failed = false
 
-    const busy = () => open.size > 0 || screen.view().startedAt !== null
+    /** The newest event when a parked run was taken up again; null once the conversation rested after it. */
+    let retriedAt: number | null = null
+
+    const waiting = () => open.size > 0 || retriedAt !== null
+    const busy = () => waiting() || screen.view().startedAt !== null
     const submit = (prompt: string, steer: boolean) =>
       Effect.gen(function* () {
         const wasBusy = busy()
@@ -119,6 +130,9 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
         open.add(id)
         // The event says it first. When another process took the node over meanwhile that event may be lost; the record is not.
         yield* sessions.awaitSubmission({ conversationId: session.conversation_id, submissionId: id }).pipe(
+          Effect.tap((settled) =>
+            settled.reason === "parked" ? Effect.sync(() => screen.say(settled.detail ?? "", "error")) : Effect.void,
+          ),
           Effect.map((settled) => settled.status === "done"),
           Effect.orElseSucceed(() => false),
           Effect.zipLeft(Effect.sleep(eventLag)),
@@ -127,12 +141,22 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
         )
         if (wasBusy) screen.say(steer ? "joins the running turn" : "queued: asked when this turn has ended", "dim")
       })
+    const retry = Effect.suspend(() => sessions.state({ conversationId: session.conversation_id })).pipe(
+      Effect.flatMap(({ conversation_id: conversationId, parked }) =>
+        parked === null
+          ? Effect.sync(() => screen.say("nothing is parked", "dim"))
+          : Effect.map(sessions.retry({ conversationId }), ({ seq_no, state }) => {
+              retriedAt = state === "idle" ? null : seq_no
+            }),
+      ),
+    )
     const switchTo = (next: SessionState) =>
       Effect.gen(function* () {
         yield* Fiber.interrupt(following)
         session = next
         isNew = next.entries === 0
         open.clear()
+        retriedAt = null
         screen.reset()
         yield* greet(chat, session)
         following = yield* Effect.forkScoped(follow(chat, session))
@@ -154,6 +178,10 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
             return "stay" as const
           case "command":
             if (read.name === "exit") return "leave" as const
+            if (read.name === "retry") {
+              yield* retry
+              return "stay" as const
+            }
             if (read.name === "new") {
               yield* switchTo(yield* openConversation(sessions, { ...chat.choice, id: null, latest: false }, null))
               return "stay" as const
@@ -189,6 +217,8 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
       } else if (happening.kind === "settled") {
         open.delete(happening.id)
         if (!happening.answered) failed = true
+      } else if (happening.kind === "rest") {
+        if (retriedAt !== null && happening.at > retriedAt) retriedAt = null
       } else if (happening.kind === "lost") return yield* Effect.fail(new CommandFailure(happening.why))
       else if (happening.kind === "end") {
         if (interactive) return yield* leave(ExitCode.ok)
@@ -207,10 +237,10 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
         } else if (interactive) screen.say("Ctrl-C again, Ctrl-D or /exit leaves", "dim")
         else return yield* leave(ExitCode.interrupted)
       }
-      while (backlog.length > 0 && (interactive || open.size === 0)) {
+      while (backlog.length > 0 && (interactive || !waiting())) {
         if ((yield* handle(backlog.shift() ?? "")) === "leave") return yield* leave(ExitCode.ok)
       }
-      if (ending && backlog.length === 0 && open.size === 0) {
+      if (ending && backlog.length === 0 && !waiting()) {
         return yield* leave(armed ? ExitCode.interrupted : failed ? ExitCode.failure : ExitCode.ok)
       }
     }

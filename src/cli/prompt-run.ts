@@ -4,6 +4,7 @@
  * 1. With `onEvent` the watch has begun before the prompt is submitted, and every event up to the end of the submission is handed over
  *    before this returns.
  * 2. `interrupt` cancels the run durably; the outcome then says how the submission ended, which may still be `done`.
+ * 3. Behind a parked run there is no end to wait for: the outcome is the submission as it is, with the reason `parked`.
  */
 import { Clock, Deferred, Effect, Fiber, Ref, Stream } from "effect"
 import type { Settled } from "../actors/contract.ts"
@@ -37,10 +38,10 @@ const stopReasonOf = (settled: Settled, seen: StopReason | null): StopReason => 
   return settled.reason === "aborted" || settled.reason === "withdrawn" ? "aborted" : "error"
 }
 
+const hasEnded = ({ status }: Pick<Settled, "status">): boolean => status === "done" || status === "unanswered"
+
 const isEnd = (event: Event, id: SubmissionId | null): boolean =>
-  event.type === "submission_updated" &&
-  event.submission_id === id &&
-  (event.status === "done" || event.status === "unanswered")
+  event.type === "submission_updated" && event.submission_id === id && hasEnded(event)
 
 export const runPrompt = (run: PromptRun): Effect.Effect<Outcome, Failure> =>
   Effect.gen(function* () {
@@ -83,7 +84,10 @@ export const runPrompt = (run: PromptRun): Effect.Effect<Outcome, Failure> =>
     const interrupted = (yield* Deferred.isDone(run.interrupt)) && (yield* Fiber.poll(waiting))._tag === "None"
     if (interrupted) yield* sessions.cancel({ conversationId })
     const settled = yield* Fiber.join(waiting)
-    yield* Fiber.await(watcher).pipe(Effect.timeoutOption(watchLag), Effect.ensuring(Fiber.interrupt(watcher)))
+    yield* Fiber.await(watcher).pipe(
+      Effect.timeoutOption(hasEnded(settled) ? watchLag : 0),
+      Effect.ensuring(Fiber.interrupt(watcher)),
+    )
     const endedAt = yield* Clock.currentTimeMillis
     return {
       settled,

@@ -28,17 +28,22 @@ const reasons: Readonly<Record<UnansweredReason, string>> = {
   model_error: "the model gave no answer",
   run_failed: "the run failed",
   faulted: "the run broke on our side",
-  parked: "the run was parked after crashes; go on with /retry in super-pi chat --conversation",
+  parked: "the run is parked after crashes",
   stale: "the prompt was no longer current",
 }
 
 /** Why a submission has no answer, on one line; null when it has one. */
 export const errorOf = (outcome: Outcome): string | null => {
-  const { status, reason, detail } = outcome.settled
+  const { conversation_id, status, reason, detail } = outcome.settled
   if (status === "done") return null
   const why = reason === null ? "the prompt was not answered" : reasons[reason]
-  return detail === null || detail === "" || reason === "aborted" ? why : detail
+  const line = detail === null || detail === "" || reason === "aborted" ? why : detail
+  return reason === "parked" ? `${line}; ${howToGoOn(conversation_id)}` : line
 }
+
+/** How a parked run is decided from outside of it. */
+export const howToGoOn = (conversation: number): string =>
+  `type /retry or /cancel in: super-pi chat --conversation ${conversation} (session.retry and session.cancel over JSON-RPC)`
 
 export const resultOf = (outcome: Outcome): RunResult => {
   const { settled } = outcome

@@ -15,13 +15,14 @@ import * as option from "./options.ts"
 import { runCommand } from "./runtime.ts"
 
 /** The wire form, as `session.list` over JSON-RPC gives it. */
-const wire = ({ conversation, entries, busy }: ConversationSummary) => ({
+const wire = ({ conversation, entries, busy, parked }: ConversationSummary) => ({
   conversation_id: conversation.id,
   title: conversation.title,
   created_at: conversation.createdAt,
   updated_at: conversation.updatedAt,
   entries,
   busy,
+  parked,
   forked_from: conversation.parent?.conversation ?? null,
 })
 
@@ -31,11 +32,11 @@ export const listing = (
   now: number,
   columns: number | null,
 ): Array<string> => {
-  const cells = rows.map(({ conversation, entries, busy }) => ({
+  const cells = rows.map(({ conversation, entries, busy, parked }) => ({
     id: String(conversation.id),
     when: ago(conversation.updatedAt, now),
     entries: `${entries} ${entries === 1 ? "entry" : "entries"}`,
-    title: `${busy ? "[busy] " : ""}${oneLine(conversation.title ?? "(no title)")}`,
+    title: `${parked !== null ? "[parked] " : busy ? "[busy] " : ""}${oneLine(conversation.title ?? "(no title)")}`,
   }))
   const width = (of: (cell: (typeof cells)[number]) => string) => Math.max(0, ...cells.map((cell) => of(cell).length))
   const [ids, whens, counts] = [width((cell) => cell.id), width((cell) => cell.when), width((cell) => cell.entries)]

@@ -60,6 +60,8 @@ export const SessionState = Schema.Struct({
   tools: Schema.Array(ToolView),
   queued: Schema.Array(SubmissionId),
   retry: Schema.NullOr(Schema.Struct({ attempt: Schema.Int, at: Schema.Int, reason: Schema.String })),
+  /** A run that crashed its process too often: it waits for a retry or a cancel. `crashes` counts its unclean ends. */
+  parked: Schema.NullOr(Schema.Struct({ reason: Schema.String, crashes: Schema.NonNegativeInt })),
   usage: Usage,
   entries: Schema.NonNegativeInt,
   /** The newest event's number. */

@@ -66,6 +66,8 @@ export interface ConversationSummary {
   readonly entries: number
   /** Some task of it is not terminal. */
   readonly busy: boolean
+  /** Why a task of it is parked, or null. */
+  readonly parked: string | null
 }
 
 export interface StoreReads {

@@ -178,6 +178,7 @@ describe("the terminal renderer", () => {
       tools: [{ task_id: task, call_id: "c9", name: "bash", arguments: { command: "ls" }, output: "x\n" }],
       queued: [],
       retry: null,
+      parked: null,
       usage: noUsage,
       entries: 1,
       seq_no: 9,

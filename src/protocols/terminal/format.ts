@@ -1,5 +1,5 @@
 /**
- * Short words for durations, counts, times and tool arguments.
+ * Short words for durations, counts, times, tool arguments and parked runs.
  */
 import type { JsonObject } from "../../domain/json.ts"
 import type { Usage } from "../../domain/usage.ts"
@@ -32,6 +32,9 @@ export const ago = (at: number, now: number): string => {
   if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ago`
   return `${Math.floor(minutes / 1440)} d ago`
 }
+
+/** For example `the run is parked (restart_limit: …)`. */
+export const parkedWords = (reason: string): string => `the run is parked (${oneLine(reason)})`
 
 /** The arguments that say most about a call, first. */
 const telling = ["command", "path", "pattern", "glob", "url", "query"]

@@ -5,7 +5,7 @@
 import type { Event, MachineState } from "../../domain/event.ts"
 import { textOf } from "../../domain/message.ts"
 import { noUsage, type Usage } from "../../domain/usage.ts"
-import { duration, shortArguments } from "./format.ts"
+import { duration, parkedWords, shortArguments } from "./format.ts"
 import { oneLine, sanitizeChunk } from "./sanitize.ts"
 import type { Tone } from "./style.ts"
 import { truncate } from "./width.ts"
@@ -126,7 +126,10 @@ export const render = (view: View, event: Event): Rendered => {
         ),
       }
       const partial = session.partial?.text ?? ""
-      const start = view.running === null ? [] : [{ kind: "break" } as const]
+      const start: Array<Block> = view.running === null ? [] : [{ kind: "break" }]
+      if (session.parked !== null) {
+        start.push(line("warning", `${parkedWords(session.parked.reason)}; /retry runs it again, /cancel ends it`))
+      }
       if (partial === "") return { view: joined, blocks: start }
       const shown = runningText(joined, "text", partial)
       return { view: shown.view, blocks: [...start, ...shown.blocks] }

@@ -23,7 +23,7 @@ export const listings = ({ describe, it, expect }: TestKit, sessions: Sessions):
               conversation(c, { updatedAt: 20, principal: "ann" }),
               conversation(d, { updatedAt: 40, principal: "ann", owner }),
             ],
-            tasks: [task(owner, a)],
+            tasks: [task(owner, a), task(yield* session.mint("task"), c, { parked: "too many crashes" })],
             entries: [entry(yield* session.mint("entry"), c), entry(yield* session.mint("entry"), c)],
           })
           const list = (principal: string | null, limit: number, before?: ConversationId) =>
@@ -40,10 +40,10 @@ export const listings = ({ describe, it, expect }: TestKit, sessions: Sessions):
           yield* session.commit({ conversationUpdates: [{ id: b, updatedAt: 50, title: "Renamed" }] })
           expect(yield* list(null, 10)).toEqual([b, a, c])
           const summaries = yield* session.store().conversations({ principal: null, limit: 10 })
-          expect(summaries.map((row) => [row.conversation.title, row.entries, row.busy])).toEqual([
-            ["Renamed", 0, false],
-            [null, 0, true],
-            [null, 2, false],
+          expect(summaries.map((row) => [row.conversation.title, row.entries, row.busy, row.parked])).toEqual([
+            ["Renamed", 0, false, null],
+            [null, 0, true, null],
+            [null, 2, true, "too many crashes"],
           ])
         }),
       ))

@@ -64,11 +64,12 @@ export const listConversations = (
     .filter((row) => edge === null || newer(edge, row) < 0)
     .sort(newer)
     .slice(0, limit)
-    .map((conversation) => ({
-      conversation,
-      entries: ownEntries(records, conversation.id).length,
-      busy: openTasks(records, conversation.id).length > 0,
-    }))
+    .map((conversation) => {
+      const open = openTasks(records, conversation.id)
+      const entries = ownEntries(records, conversation.id).length
+      const parked = open.find((task) => task.parked !== null)?.parked ?? null
+      return { conversation, entries, busy: open.length > 0, parked }
+    })
 }
 
 export const openSubmissions = (records: Records, conversation: number): ReadonlyArray<Submission> =>

@@ -26,7 +26,8 @@ const largest = Number.MAX_SAFE_INTEGER
 
 const summary = (where: string): string => `SELECT ${conversationColumns},
   (SELECT count(*) FROM entries WHERE conversation = c.id) AS entries,
-  EXISTS (SELECT 1 FROM tasks WHERE status IN ${openStatuses} AND conversation = c.id) AS busy
+  EXISTS (SELECT 1 FROM tasks WHERE status IN ${openStatuses} AND conversation = c.id) AS busy,
+  (SELECT parked FROM tasks WHERE status IN ${openStatuses} AND conversation = c.id AND parked IS NOT NULL LIMIT 1) AS parked
   FROM conversations c WHERE ${where} AND (c.updated_at, c.id) < (?, ?) ORDER BY c.updated_at DESC, c.id DESC LIMIT ?`
 
 /** The read statements, by name, for the plans that tests read. */
@@ -124,6 +125,7 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
             conversation: decodeConversation(location, row),
             entries: Number(row.entries),
             busy: row.busy === 1,
+            parked: typeof row.parked === "string" ? row.parked : null,
           }),
         )
       }),
