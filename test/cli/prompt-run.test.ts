@@ -21,12 +21,12 @@ const held = Effect.gen(function* () {
   const fake = yield* makeFakeSessions({ hold: true })
   const end = yield* Deferred.make<Settled>()
   const cancelled = yield* Deferred.make<void>()
-  const settle = (how: Pick<Settled, "status" | "reason" | "text">) =>
+  const settle = (how: Pick<Settled, "status" | "reason" | "text"> & { readonly detail?: string }) =>
     Deferred.succeed(end, {
+      detail: null,
       ...how,
       submission_id: SubmissionId.make(2),
       conversation_id: ConversationId.make(1),
-      detail: null,
       entry_id: null,
       model: "mock/echo",
       usage: noUsage,
@@ -114,6 +114,23 @@ describe("one prompt", () => {
           expect(outcome.settled.submission_id).toBe(submission_id)
         }),
       ),
+  )
+
+  it.live("does not wait behind a parked run, and says how to go on", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { sessions, settle } = yield* held
+        const { run } = yield* start(sessions, "hello", () => Effect.void)
+        yield* settle({ status: "queued", reason: "parked", text: null, detail: "the run is parked (why)" })
+        const outcome = yield* Fiber.join(run)
+        expect(outcome).toMatchObject({ interrupted: false, stopReason: "error" })
+        expect(resultOf(outcome)).toMatchObject({
+          is_error: true,
+          error:
+            "the run is parked (why); type /retry or /cancel in: super-pi chat --conversation 1 (session.retry and session.cancel over JSON-RPC)",
+        })
+      }),
+    ),
   )
 
   it.live("is cancelled durably when interrupted, and says so", () =>

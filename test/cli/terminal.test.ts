@@ -57,6 +57,25 @@ const shown = (events: ReadonlyArray<Event>, options: LayoutOptions): string => 
 const pipe: LayoutOptions = { color: false, columns: null }
 const task = TaskId.make(3)
 
+/** In the middle of an answer. */
+const session: SessionState = {
+  conversation_id: ConversationId.make(7),
+  state: "streaming_llm",
+  model: "m",
+  mode: "auto",
+  cwd: null,
+  title: null,
+  turn_id: null,
+  partial: { text: "so far", thinking: "" },
+  tools: [{ task_id: task, call_id: "c9", name: "bash", arguments: { command: "ls" }, output: "x\n" }],
+  queued: [],
+  retry: null,
+  parked: null,
+  usage: noUsage,
+  entries: 1,
+  seq_no: 9,
+}
+
 const turn: ReadonlyArray<Event> = [
   event({ type: "state_changed", from: "idle", to: "preparing_request" }),
   event({ type: "turn_started", submission_ids: [SubmissionId.make(1)], model: "mock/echo" }),
@@ -166,27 +185,21 @@ describe("the terminal renderer", () => {
   })
 
   it("joins in the middle from a snapshot", () => {
-    const session: SessionState = {
-      conversation_id: ConversationId.make(7),
-      state: "streaming_llm",
-      model: "m",
-      mode: "auto",
-      cwd: null,
-      title: null,
-      turn_id: null,
-      partial: { text: "so far", thinking: "" },
-      tools: [{ task_id: task, call_id: "c9", name: "bash", arguments: { command: "ls" }, output: "x\n" }],
-      queued: [],
-      retry: null,
-      parked: null,
-      usage: noUsage,
-      entries: 1,
-      seq_no: 9,
-    }
     const { view, blocks } = runAll([event({ type: "snapshot", session })])
     expect(blocks).toEqual([{ kind: "text", text: "so far" }])
     expect(view.startedAt).toBe(1000)
     expect(statusLine(view, 3000, 80)).toContain("bash ls · x")
+  })
+
+  it("says on joining that a run is parked, and what can be done", () => {
+    const parked = { reason: "restart_limit: the process died 5 times", crashes: 5 }
+    const snapshot = event({
+      type: "snapshot",
+      session: { ...session, state: "idle", partial: null, tools: [], parked },
+    })
+    expect(shown([snapshot], pipe)).toBe(
+      "the run is parked (restart_limit: the process died 5 times); /retry runs it again, /cancel ends it\n",
+    )
   })
 
   it("shows in its status line what runs, since when, and how many tokens", () => {
