@@ -31,6 +31,13 @@ export class AppendLog<A> {
     return this.buffer.slice(start, this.length)
   }
 
+  /** The elements at the end for which `keep` holds, in order; looks no further back. */
+  takeLastWhile(keep: (item: A) => boolean): ReadonlyArray<A> {
+    let start = this.length
+    while (start > 0 && keep(this.buffer[start - 1] as A)) start--
+    return this.buffer.slice(start, this.length)
+  }
+
   /** Whether this list starts with the whole of `other`, told in constant time: a copy with the same elements counts as another list. */
   extends(other: AppendLog<A>): boolean {
     return this.buffer === other.buffer && this.length >= other.length

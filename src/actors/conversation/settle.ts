@@ -3,6 +3,7 @@
  * run holds up has no end to wait for, and says so.
  */
 import { Effect } from "effect"
+import type { ContextEntry } from "../../domain/context.ts"
 import { type Failure, NotFound } from "../../domain/failure.ts"
 import type { ConversationId, SubmissionId } from "../../domain/ids.ts"
 import { textOf } from "../../domain/message.ts"
@@ -40,21 +41,39 @@ export const heldUpIn = ({ parked, queue }: Data, id: SubmissionId): Settled | n
   return { ...nothingYet(row), reason: "parked", detail }
 }
 
+/** The end of `row`, from the entries between its input and its answer. */
+const settledBy = (row: SubmissionRow, entries: ReadonlyArray<ContextEntry>): Settled => {
+  const responses = entries.flatMap((entry) => entry.model).filter((message) => message.role === "assistant")
+  const answer = responses.at(-1)
+  return {
+    ...nothingYet(row),
+    text: answer === undefined ? null : textOf(answer.content),
+    model: answer?.model ?? null,
+    usage: responses.reduce((sum, message) => addUsage(sum, message.usage ?? noUsage), noUsage),
+    turns: responses.length,
+  }
+}
+
+/** The end of a submission that has just ended, from what is in memory; null where its input is not there any more. */
+export const justSettled = ({ context }: Data, row: SubmissionRow): Settled | null => {
+  const { answer, entry } = row
+  if (entry === null || answer === null) return nothingYet(row)
+  const entries = context.entries.takeLastWhile((one) => one.id >= entry)
+  return entries[0]?.id === entry
+    ? settledBy(
+        row,
+        entries.filter((one) => one.id <= answer),
+      )
+    : null
+}
+
 /** `row` must be `done` or `unanswered`. */
 const settledOf = (store: StoreReads, row: SubmissionRow): Effect.Effect<Settled, ReadError> =>
-  Effect.gen(function* () {
-    if (row.entry === null || row.answer === null) return nothingYet(row)
-    const entries = yield* store.entries(row.conversation, { from: row.entry, to: row.answer })
-    const responses = entries.flatMap((entry) => entry.model).filter((message) => message.role === "assistant")
-    const answer = responses.at(-1)
-    return {
-      ...nothingYet(row),
-      text: answer === undefined ? null : textOf(answer.content),
-      model: answer?.model ?? null,
-      usage: responses.reduce((sum, message) => addUsage(sum, message.usage ?? noUsage), noUsage),
-      turns: responses.length,
-    }
-  })
+  row.entry === null || row.answer === null
+    ? Effect.succeed(nothingYet(row))
+    : Effect.map(store.entries(row.conversation, { from: row.entry, to: row.answer }), (entries) =>
+        settledBy(row, entries),
+      )
 
 /** The end of a submission of the conversation that has ended. */
 export const settledIn = (

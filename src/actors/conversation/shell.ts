@@ -37,7 +37,7 @@ import { flushLive } from "./machine/run.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
-import { heldUpIn, settledIn } from "./settle.ts"
+import { heldUpIn, justSettled, settledIn } from "./settle.ts"
 import { viewOf } from "./view.ts"
 
 /** First wait before a refused commit is tried again, doubled up to the second figure, in ms. */
@@ -354,6 +354,11 @@ export class Shell {
         const waiting = this.waiters.get(action.submission.id)
         if (waiting === undefined) return null
         this.waiters.delete(action.submission.id)
+        const settled = justSettled(this.data, action.submission)
+        if (settled !== null) {
+          for (const reply of waiting) reply.succeed(settled)
+          return null
+        }
         return Effect.forEach(waiting, (reply) => this.awaitSubmission(action.submission.id, reply), { discard: true })
       }
       case "self":
