@@ -11,7 +11,7 @@ import { Sessions } from "../../src/actors/sessions.ts"
 import type { ConversationId } from "../../src/domain/ids.ts"
 import { text } from "../../src/domain/message.ts"
 import { noUsage } from "../../src/domain/usage.ts"
-import { type ModelPart, type ModelProvider, Models } from "../../src/models/model.ts"
+import { type ModelPart, type ModelProvider, type ModelRequest, Models } from "../../src/models/model.ts"
 import { modelsOver } from "../../src/models/service.ts"
 import { SqliteStore } from "../../src/storage/sqlite/store.ts"
 import { nodeLayer } from "../../src/supervisors/node.ts"
@@ -34,6 +34,11 @@ const instant = (): ModelProvider => {
     { type: "text", delta: answerText },
     { type: "finish", content: [text(answerText)], stopReason: "stop", usage: noUsage },
   ]
+  const partsFor = ({ messages }: ModelRequest): ReadonlyArray<ModelPart> => {
+    if (messages.at(-1)?.role === "tool") return answer
+    const call = { type: "toolCall", id: `call_${calls++}`, name: "noop", arguments: toolArguments } as const
+    return [{ type: "finish", content: [call], stopReason: "tool_calls", usage: noUsage }]
+  }
   return {
     id: "instant",
     handles: () => true,
@@ -43,11 +48,8 @@ const instant = (): ModelProvider => {
     defaultModel: info.id,
     models: Effect.succeed([info]),
     info: () => info,
-    stream: ({ messages }) => {
-      if (messages.at(-1)?.role === "tool") return Stream.fromIterable(answer)
-      const call = { type: "toolCall", id: `call_${calls++}`, name: "noop", arguments: toolArguments } as const
-      return Stream.succeed({ type: "finish", content: [call], stopReason: "tool_calls", usage: noUsage })
-    },
+    stream: (request) => Stream.fromIterable(partsFor(request)),
+    respond: (request, sink) => sink(partsFor(request)),
   }
 }
 
