@@ -4,7 +4,7 @@
  * Options stand anywhere before `--`; `--name value`, `--name=value`, `-n value`, `-nvalue` and bundles of flags (`-ab`) are accepted;
  * the last of a repeated option wins. Nothing throws: a wrong command line is a `fault` that names the word and the nearest valid one.
  */
-import { nearest } from "./nearest.ts"
+import { nearest } from "../domain/nearest.ts"
 
 /** The outcome of reading one option's value. `expected` completes `--name: expected …, got …`. */
 export type Reading<A> = { readonly ok: true; readonly value: A } | { readonly ok: false; readonly expected: string }

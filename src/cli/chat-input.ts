@@ -1,8 +1,9 @@
 /**
  * What a line typed in a chat means. Pure.
  */
+
+import { nearest } from "../domain/nearest.ts"
 import { restorePaste } from "../protocols/terminal/paste.ts"
-import { nearest } from "./nearest.ts"
 
 export interface SlashCommand {
   readonly name: string

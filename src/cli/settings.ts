@@ -4,10 +4,10 @@
  */
 import { readFileSync } from "node:fs"
 import { Either, ParseResult, Schema } from "effect"
+import { nearest } from "../domain/nearest.ts"
 import { ModelSettings } from "../models/settings.ts"
 import { messageOf } from "./exit.ts"
 import { jsonFaultAt, lineAndColumn } from "./json-fault.ts"
-import { nearest } from "./nearest.ts"
 
 export const Settings = Schema.Struct({
   /** The model of conversations that choose none; `--model` and SUPER_PI_DEFAULT_MODEL come first. */

@@ -3,6 +3,7 @@
  * name without a provider, or a provider without credentials, is an error and never another model.
  */
 import { Chunk, Effect, Stream } from "effect"
+import { byLikeness } from "../domain/nearest.ts"
 import {
   ModelNotFound,
   type ModelProvider,
@@ -11,7 +12,6 @@ import {
   type PartSink,
   ProviderNotConfigured,
 } from "./model.ts"
-import { nearest } from "./nearest.ts"
 import { builtinProviders } from "./providers/builtin.ts"
 import type { Script } from "./providers/script-file.ts"
 import { type Env, envValue, type ModelSettings } from "./settings.ts"
@@ -72,9 +72,10 @@ export const modelsOver = (
     Effect.gen(function* () {
       const usable = yield* configured
       const all = yield* modelsOf(usable.length > 0 ? usable : listed)
-      const known = nearest(
+      const known = byLikeness(
         model,
         all.map(({ id }) => id),
+        (id) => [id, id.slice(id.indexOf("/") + 1)],
       )
       return yield* new ModelNotFound({ model, known: known.slice(0, 20) })
     })

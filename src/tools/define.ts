@@ -4,7 +4,7 @@
  */
 import { Data, Effect, Either, type ParseResult, Schema } from "effect"
 import type { Json, JsonObject } from "../domain/json.ts"
-import { nearestNames } from "./nearest.ts"
+import { nearestNames } from "../domain/nearest.ts"
 import { expectedAt, namesAt, parametersOf, repairArguments } from "./parameters.ts"
 import type { InvalidArguments, Tool, ToolContext, ToolEffect, ToolFailure, ToolResult } from "./tool.ts"
 

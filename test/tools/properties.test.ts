@@ -9,7 +9,6 @@ import { commandEnvironment } from "../../src/tools/environment.ts"
 import { sniffImage } from "../../src/tools/file-kind.ts"
 import { compileGlob } from "../../src/tools/glob.ts"
 import { LineWindow } from "../../src/tools/line-window.ts"
-import { nearestNames } from "../../src/tools/nearest.ts"
 import { OutputCapture, readable } from "../../src/tools/output-capture.ts"
 import { decodeText, detectFormat, encodeText } from "../../src/tools/text-encoding.ts"
 
@@ -331,14 +330,5 @@ describe("the environment of a command", () => {
       GIT_TERMINAL_PROMPT: "0",
       API_KEY: "given",
     })
-  })
-})
-
-describe("names close to a wrong one", () => {
-  it("come nearest first and are few", () => {
-    expect(nearestNames("indx.ts", ["zzz", "index.tsx", "index.ts"], 3)).toEqual(["index.ts", "index.tsx"])
-    expect(nearestNames("ignore_case", ["ignoreCase", "glob"], 1)).toEqual(["ignoreCase"])
-    expect(nearestNames("config", ["vite.config.ts", "readme"], 3)).toEqual(["vite.config.ts"])
-    expect(nearestNames("qqqq", ["abc", "def"], 3)).toEqual([])
   })
 })

@@ -2,6 +2,7 @@
  * Failures as JSON-RPC errors. Pure. The codes are part of the protocol (docs/json-rpc.md).
  */
 import { type Failure, InvalidRequest } from "../../domain/failure.ts"
+import { nearestNames } from "../../domain/nearest.ts"
 import { code, type RpcError } from "./message.ts"
 
 /** One of the five failures as an error object. */
@@ -30,32 +31,10 @@ export const faultOf = (reference: string): RpcError => ({
   data: { code: "defect", reference },
 })
 
-/** Edit distance, for the nearest method name; names are short. */
-const distance = (a: string, b: string): number => {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const substitute = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      next.push(Math.min((row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1, substitute))
-    }
-    row = next
-  }
-  return row[b.length] ?? 0
-}
-
-/** An unknown method, with the nearest known one when it is near (at most 4 edits). */
+/** An unknown method, with the nearest known one where one resembles it. */
 export const methodNotFound = (method: string, known: ReadonlyArray<string>): RpcError => {
   const shown = method.length <= 60 ? method : `${method.slice(0, 60)}…`
-  let nearest: string | null = null
-  let best = 5
-  for (const name of method.length <= 60 ? known : []) {
-    const edits = distance(method, name)
-    if (edits < best) {
-      best = edits
-      nearest = name
-    }
-  }
+  const nearest = nearestNames(method, known, 1)[0] ?? null
   const hint = nearest === null ? "see node.info" : `did you mean ${nearest}?`
   return {
     code: code.methodNotFound,
