@@ -7,6 +7,9 @@
  *  2. results of no call of the message are dropped;
  *  3. what else there is keeps its order.
  * A group that another one follows is settled and never looked at again, so a growing history costs only its new part.
+ *
+ * What is changed is either damage that was repaired, or a sound history adjusted to what the service demands ({@link ValidityRules}): two
+ * prompts in a row after a turn that was cancelled are as they should be, and only joined for services that want turns to alternate.
  */
 import { type CleanAssistant, cleanAssistant, cleanMessage } from "./clean-message.ts"
 import type { Message, ToolResultMessage, UserMessage } from "./message.ts"
@@ -31,11 +34,13 @@ export const validityRules = {
   lenient: { alternate: false, userFirst: false, userLast: false, toolName },
 } as const satisfies Record<string, ValidityRules>
 
-/** A checked history. `messages` is the input itself when `repairs` is empty. */
+/** A checked history. `messages` is the input itself when nothing was repaired or adjusted. */
 export interface Repaired {
   readonly messages: ReadonlyArray<Message>
-  /** One line per kind of repair and message, for example `message 4: lone surrogate replaced`. */
+  /** Damage: one line per kind of repair and message, for example `message 4: lone surrogate replaced`. */
   readonly repairs: ReadonlyArray<string>
+  /** No damage: one line per message that was joined, or added, because the service demands it. */
+  readonly adjustments: ReadonlyArray<string>
 }
 
 const user = (text: string): UserMessage => ({ role: "user", content: [{ type: "text", text }] })
@@ -51,8 +56,13 @@ const missingResult = (callId: string, name: string): ToolResultMessage => ({
 /** An open group as it is sent. */
 interface Arranged {
   readonly messages: ReadonlyArray<Message>
-  readonly notes: ReadonlyArray<string>
+  readonly repairs: ReadonlyArray<string>
+  readonly adjustments: ReadonlyArray<string>
 }
+
+/** `settled` itself where nothing is added: a long history is not copied for every request. */
+const withLines = (settled: ReadonlyArray<string>, added: ReadonlyArray<string>): ReadonlyArray<string> =>
+  added.length === 0 ? settled : [...settled, ...added]
 
 /**
  * The check of a growing history: {@link HistoryCheck.append} takes what is new and costs only that much. Feeding a history in pieces
@@ -63,7 +73,8 @@ export class HistoryCheck {
   /** The settled messages, and behind them the open group as it was last arranged. */
   readonly #out: Array<Message> = []
   #settled = 0
-  readonly #notes: Array<string> = []
+  readonly #repairs: Array<string> = []
+  readonly #adjustments: Array<string> = []
   readonly #ids = new Set<string>()
   #open: CleanAssistant | null = null
   #rest: Array<{ readonly message: Message; readonly index: number }> = []
@@ -90,13 +101,17 @@ export class HistoryCheck {
     for (const message of open.messages) this.#out.push(message)
     const last = this.#rules.userLast && !this.#follows("user") && !this.#follows("tool")
     if (last) this.#out.push(user(this.#out.some(({ role }) => role !== "system") ? "(continue)" : "(start)"))
-    const notes = last ? [...open.notes, "end: user message added"] : open.notes
-    return { messages: this.#out, repairs: notes.length === 0 ? this.#notes : [...this.#notes, ...notes] }
+    const adjusted = last ? [...open.adjustments, "end: user message added"] : open.adjustments
+    return {
+      messages: this.#out,
+      repairs: withLines(this.#repairs, open.repairs),
+      adjustments: withLines(this.#adjustments, adjusted),
+    }
   }
 
   #take(message: unknown): void {
     const index = this.#taken++
-    const note: Note = (what) => void this.#notes.push(`message ${index}: ${what}`)
+    const note: Note = (what) => void this.#repairs.push(`message ${index}: ${what}`)
     if (!isRecord(message) || message.role !== "assistant") {
       const cleaned = cleanMessage(message, this.#rules.toolName, note)
       if (cleaned !== null) this.#rest.push({ message: cleaned, index })
@@ -107,11 +122,11 @@ export class HistoryCheck {
     this.#settle()
     if (this.#rules.userFirst && !this.#hasUser) {
       this.#out.push(user("(What was said before is left out.)"))
-      note("user message put before the first answer")
+      this.#adjustments.push(`message ${index}: user message put before the first answer`)
       this.#hasUser = true
     } else if (this.#rules.alternate && this.#follows("assistant")) {
       this.#out.push(user("(continue)"))
-      note("user message put between two answers")
+      this.#adjustments.push(`message ${index}: user message put between two answers`)
     }
     this.#settled = this.#out.length
     this.#open = assistant
@@ -122,7 +137,8 @@ export class HistoryCheck {
     const open = this.#arrange()
     this.#out.length = this.#settled
     for (const message of open.messages) this.#out.push(message)
-    this.#notes.push(...open.notes)
+    this.#repairs.push(...open.repairs)
+    this.#adjustments.push(...open.adjustments)
     this.#hasUser ||= open.messages.some(({ role }) => role === "user")
     this.#settled = this.#out.length
     this.#open = null
@@ -131,39 +147,38 @@ export class HistoryCheck {
 
   /** Puts the open group in order: the answer, its results in call order, the rest. */
   #arrange(): Arranged {
-    const messages: Array<Message> = []
-    const notes: Array<string> = []
+    const repairs: Array<string> = []
     const results = this.#rest.filter(({ message }) => message.role === "tool")
-    if (this.#open !== null) {
-      messages.push(this.#open.message)
-      for (const { stored, call } of this.#open.calls) {
-        const at = results.findIndex(({ message }) => message.role === "tool" && message.callId === stored)
-        const [found] = at === -1 ? [] : results.splice(at, 1)
-        if (found?.message.role === "tool") {
-          const same = found.message.callId === call.id && found.message.toolName === call.name
-          messages.push(same ? found.message : { ...found.message, callId: call.id, toolName: call.name })
-          if (!same) notes.push(`message ${found.index}: result made to fit its call`)
-        } else {
-          messages.push(missingResult(call.id, call.name))
-          notes.push(`call ${call.id}: missing result added`)
-        }
+    const answered: Array<Message> = []
+    for (const { stored, call } of this.#open?.calls ?? []) {
+      const at = results.findIndex(({ message }) => message.role === "tool" && message.callId === stored)
+      const [found] = at === -1 ? [] : results.splice(at, 1)
+      if (found?.message.role === "tool") {
+        const same = found.message.callId === call.id && found.message.toolName === call.name
+        answered.push(same ? found.message : { ...found.message, callId: call.id, toolName: call.name })
+        if (!same) repairs.push(`message ${found.index}: result made to fit its call`)
+      } else {
+        answered.push(missingResult(call.id, call.name))
+        repairs.push(`call ${call.id}: missing result added`)
       }
     }
-    for (const { index } of results) notes.push(`message ${index}: result without a call dropped`)
-    for (const { message, index } of this.#rest) {
-      if (message.role === "tool") continue
+    for (const { index } of results) repairs.push(`message ${index}: result without a call dropped`)
+    const others = this.#rest.filter(({ message }) => message.role !== "tool")
+    if (repairs.length === 0) {
+      const ordered = [...answered, ...others.map(({ message }) => message)]
+      const stored = this.#rest.map(({ message }) => message)
+      if (!sameItems(ordered, stored)) repairs.push("results moved behind their calls")
+    }
+    const messages: Array<Message> = this.#open === null ? answered : [this.#open.message, ...answered]
+    const adjustments: Array<string> = []
+    for (const { message, index } of others) {
       const previous = messages.at(-1)
       if (this.#rules.alternate && message.role === "user" && previous?.role === "user") {
         messages[messages.length - 1] = { role: "user", content: [...previous.content, ...message.content] }
-        notes.push(`message ${index}: joined with the user message before it`)
+        adjustments.push(`message ${index}: joined with the user message before it`)
       } else messages.push(message)
     }
-    if (notes.length === 0) {
-      const stored = this.#rest.map(({ message }) => message)
-      if (!sameItems(messages.slice(this.#open === null ? 0 : 1), stored))
-        notes.push("results moved behind their calls")
-    }
-    return { messages, notes }
+    return { messages, repairs, adjustments }
   }
 
   /** Whether the newest message that is no system message has this role. */
@@ -179,5 +194,6 @@ export class HistoryCheck {
 /** Checks a whole history. */
 export const repair = (messages: ReadonlyArray<Message>, rules: ValidityRules): Repaired => {
   const checked = new HistoryCheck(rules).append(messages)
-  return checked.repairs.length === 0 ? { messages, repairs: [] } : checked
+  const { repairs, adjustments } = checked
+  return repairs.length === 0 && adjustments.length === 0 ? { messages, repairs, adjustments } : checked
 }

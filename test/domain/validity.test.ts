@@ -32,7 +32,7 @@ describe("repair", () => {
       fc.property(validHistory, (messages) => {
         expect(faults(messages, strict)).toEqual([])
         const checked = repair(messages, strict)
-        expect(checked.repairs).toEqual([])
+        expect(checked).toEqual({ messages, repairs: [], adjustments: [] })
         expect(checked.messages).toBe(messages)
       }),
     )
@@ -53,7 +53,7 @@ describe("repair", () => {
         fc.property(fc.oneof(damagedHistory, shuffledHistory), (messages) => {
           const once = repair(messages, rules).messages
           const twice = repair(once, rules)
-          expect(twice.repairs).toEqual([])
+          expect([...twice.repairs, ...twice.adjustments]).toEqual([])
           expect(twice.messages).toBe(once)
         }),
         { numRuns: 500 },
@@ -76,6 +76,7 @@ describe("repair", () => {
             const whole = repair(messages, rules)
             expect(pieces.messages).toEqual(whole.messages)
             expect(pieces.repairs.length > 0).toBe(whole.repairs.length > 0)
+            expect(pieces.adjustments.length > 0).toBe(whole.adjustments.length > 0)
           },
         ),
         { numRuns: 500 },
@@ -164,6 +165,26 @@ describe("repair", () => {
         ],
       },
     ])
+  })
+
+  it("counts prompts in a row as no damage: they are only joined for a service that wants turns to alternate", () => {
+    const history = [user("1"), user("2"), answer(call("a")), result("a"), user("3"), user("4")]
+    const { messages, repairs, adjustments } = repair(history, strict)
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"])
+    expect(repairs).toEqual([])
+    expect(adjustments).toEqual([
+      "message 1: joined with the user message before it",
+      "message 5: joined with the user message before it",
+    ])
+    expect(repair(history, lenient)).toEqual({ messages: history, repairs: [], adjustments: [] })
+  })
+
+  it("tells damage apart from what a service demands, also in one group", () => {
+    const history = [user("1"), answer(call("a")), user("2"), user("3"), result("a")]
+    const { messages, repairs, adjustments } = repair(history, strict)
+    expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "tool", "user"])
+    expect(repairs).toEqual(["results moved behind their calls"])
+    expect(adjustments).toEqual(["message 3: joined with the user message before it"])
   })
 
   it("puts a user message first, last and between answers where the service demands it", () => {
