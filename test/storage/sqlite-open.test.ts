@@ -2,11 +2,12 @@
  * Opening a database file: what is ours, what is not, what is newer, what cannot be opened; and reading beside an owner.
  */
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import Database from "better-sqlite3"
 import { Effect, Exit, Scope } from "effect"
 import { conversation, entry } from "../../src/storage/conformance/records.ts"
+import { claim } from "../../src/storage/sqlite/ownership.ts"
 import { applicationId, schemaVersion } from "../../src/storage/sqlite/schema.ts"
 import { makeSqliteReader, makeSqliteStore } from "../../src/storage/sqlite/store.ts"
 import type { StoreService } from "../../src/storage/store.ts"
@@ -125,6 +126,30 @@ describe.each(["store", "reader"] as const)("a %s", (kind) => {
       const error = yield* refused(join(directory, "file", "store.db"))
       expect(error).toMatchObject({ _tag: "StorageUnavailable", location: join(directory, "file", "store.db") })
     }),
+  )
+})
+
+describe("a database whose directory cannot be made", () => {
+  it.scopedLive("is refused with the directory, the reason and what helps, by the owner and by its lease alike", () =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      writeFileSync(join(directory, "file"), "")
+      const path = join(directory, "file", "deep", "store.db")
+      const message = `${path}: its directory ${dirname(path)} cannot be made: a part of the path is not a directory (ENOTDIR). Check the path`
+      expect((yield* Effect.flip(makeSqliteStore({ path }))).message).toBe(message)
+      expect((yield* Effect.flip(claim(path, { program: "test" }))).message).toBe(message)
+    }),
+  )
+
+  it.runIf(existsSync("/proc/self"))("is not called a missing file where the file system takes none", () =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(claim("/proc/no-such/store.db", { program: "test" }))
+        expect(error.message).toMatch(
+          /^\/proc\/no-such\/store\.db: its directory \/proc\/no-such cannot be made: .*\. .*another path with --db$/,
+        )
+      }).pipe(Effect.scoped),
+    ),
   )
 })
 

@@ -62,6 +62,7 @@ const known: ReadonlyArray<readonly [prefix: string, cause: string, advice: stri
 
 /** Any failure of SQLite or the file system as {@link StorageUnavailable}; never SQLite's own wording where a clear one is known. */
 export const unavailable = (location: string, cause: unknown): StorageUnavailable => {
+  if (cause instanceof StorageUnavailable) return cause
   const code = codeOf(cause)
   const hit = known.find(([prefix]) => code.startsWith(prefix))
   const text = cause instanceof Error ? cause.message : String(cause)
@@ -72,6 +73,18 @@ export const unavailable = (location: string, cause: unknown): StorageUnavailabl
         advice: "Check the file and its disk",
       })
     : new StorageUnavailable({ location, cause: `${hit[1]} (${code})`, advice: hit[2] })
+}
+
+/** The directory of a database could not be made. */
+export const noDirectory = (location: string, directory: string, cause: unknown): StorageUnavailable => {
+  // A file system that takes no files (/proc) says that a child of a directory that is there does not exist.
+  const takesNone = { cause: "the file system takes none there (ENOENT)", advice: "Give another path with --db" }
+  const why = codeOf(cause) === "ENOENT" ? takesNone : unavailable(location, cause)
+  return new StorageUnavailable({
+    location,
+    cause: `its directory ${directory} cannot be made: ${why.cause}`,
+    advice: why.advice,
+  })
 }
 
 /** The store was closed while, or before, the commit came. */
@@ -90,9 +103,6 @@ export const openFailure = (
   location: string,
   cause: unknown,
 ): StorageUnavailable | ForeignDatabase | NewerDatabase | CorruptRow =>
-  cause instanceof ForeignDatabase ||
-  cause instanceof NewerDatabase ||
-  cause instanceof StorageUnavailable ||
-  cause instanceof CorruptRow
+  cause instanceof ForeignDatabase || cause instanceof NewerDatabase || cause instanceof CorruptRow
     ? cause
     : unavailable(location, cause)

@@ -7,14 +7,20 @@ import { lstatSync, readlinkSync, realpathSync } from "node:fs"
 import { tmpdir, userInfo } from "node:os"
 import { basename, dirname, join, resolve } from "node:path"
 import { makeDirectories } from "../directories.ts"
+import { noDirectory } from "./failures.ts"
 
 /** Longest socket path in bytes that every system takes (macOS allows 103, Linux 107). */
 const maxSocketPath = 100
 
-/** The absolute path with every symbolic link resolved, whether the file exists or not; creates its directory (mode 0700). */
+/** The absolute path with every symbolic link resolved, whether the file exists or not; creates its directory (mode 0700). Throws what says why it cannot be made. */
 export const canonicalPath = (path: string): string => {
   const absolute = resolve(path)
-  makeDirectories(dirname(absolute), 0o700)
+  const directory = dirname(absolute)
+  try {
+    makeDirectories(directory, 0o700)
+  } catch (cause) {
+    throw noDirectory(path, directory, cause)
+  }
   return follow(absolute, 0)
 }
 
