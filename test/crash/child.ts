@@ -3,14 +3,14 @@
  * send SIGKILL to their own process at one point. `SUPER_PI_CRASH_CASE` is the case as JSON.
  */
 import { appendFileSync, writeSync } from "node:fs"
-import { Deferred, Effect, FiberId, Layer, Logger, Schema, Stream } from "effect"
+import { Deferred, Effect, FiberId, Layer, Logger, Schema } from "effect"
 import { defaultPolicy } from "../../src/actors/conversation/machine/data.ts"
 import { ConversationSettings } from "../../src/actors/conversation/settings.ts"
 import { ActorSystem } from "../../src/actors/kernel/index.ts"
 import { Sessions } from "../../src/actors/sessions.ts"
 import type { Failure } from "../../src/domain/failure.ts"
 import type { SubmissionId } from "../../src/domain/ids.ts"
-import { Models, type ModelsService } from "../../src/models/model.ts"
+import { type ModelPart, Models, type ModelsService } from "../../src/models/model.ts"
 import { makeModels } from "../../src/models/service.ts"
 import { makeSqliteStore } from "../../src/storage/sqlite/store.ts"
 import { type Commit, Store, type StoreService } from "../../src/storage/store.ts"
@@ -59,18 +59,13 @@ const dyingStore = (store: StoreService): StoreService => ({
 
 const dyingModels = (models: ModelsService): ModelsService => ({
   ...models,
-  stream: (request) =>
-    Stream.suspend(() => {
+  respond: (request, sink) =>
+    Effect.suspend(() => {
       const n = ++counts.model
-      return Stream.fromEffect(maybeDie("model", n, "before")).pipe(
-        Stream.drain,
-        Stream.concat(
-          models.stream(request).pipe(
-            Stream.rechunk(1),
-            Stream.tap((part) => maybeDie("model", n, part.type === "finish" ? "after" : "during")),
-          ),
-        ),
-      )
+      const one = (part: ModelPart) =>
+        Effect.zipRight(maybeDie("model", n, part.type === "finish" ? "after" : "during"), sink([part]))
+      const respond = models.respond(request, (parts) => Effect.forEach(parts, one, { discard: true }))
+      return Effect.zipRight(maybeDie("model", n, "before"), respond)
     }),
 })
 
