@@ -9,9 +9,9 @@ import { ConversationSettings } from "../../src/actors/conversation/settings.ts"
 import { ActorSystem } from "../../src/actors/kernel/index.ts"
 import { Sessions } from "../../src/actors/sessions.ts"
 import type { ConversationId } from "../../src/domain/ids.ts"
-import { text } from "../../src/domain/message.ts"
+import { text, textOf } from "../../src/domain/message.ts"
 import { noUsage } from "../../src/domain/usage.ts"
-import { type ModelPart, type ModelProvider, type ModelRequest, Models } from "../../src/models/model.ts"
+import { type ModelPart, type ModelProvider, ModelRejected, type ModelRequest, Models } from "../../src/models/model.ts"
 import { modelsOver } from "../../src/models/service.ts"
 import { SqliteStore } from "../../src/storage/sqlite/store.ts"
 import { nodeLayer } from "../../src/supervisors/node.ts"
@@ -30,14 +30,19 @@ const info = {
 /** Looks at the last message only, so that it costs the same at every length of a history. */
 const instant = (): ModelProvider => {
   let calls = 0
-  const answer: ReadonlyArray<ModelPart> = [
+  const answer = Effect.succeed<ReadonlyArray<ModelPart>>([
     { type: "text", delta: answerText },
     { type: "finish", content: [text(answerText)], stopReason: "stop", usage: noUsage },
-  ]
-  const partsFor = ({ messages }: ModelRequest): ReadonlyArray<ModelPart> => {
-    if (messages.at(-1)?.role === "tool") return answer
+  ])
+  const partsFor = ({ messages }: ModelRequest): Effect.Effect<ReadonlyArray<ModelPart>, ModelRejected> => {
+    const last = messages.at(-1)
+    if (last?.role === "tool") {
+      if (!last.isError) return answer
+      // A turn whose tool did not run is not what is measured.
+      return new ModelRejected({ model: info.id, status: null, detail: `the tool failed: ${textOf(last.content)}` })
+    }
     const call = { type: "toolCall", id: `call_${calls++}`, name: "noop", arguments: toolArguments } as const
-    return [{ type: "finish", content: [call], stopReason: "tool_calls", usage: noUsage }]
+    return Effect.succeed([{ type: "finish", content: [call], stopReason: "tool_calls", usage: noUsage }])
   }
   return {
     id: "instant",
@@ -48,8 +53,8 @@ const instant = (): ModelProvider => {
     defaultModel: info.id,
     models: Effect.succeed([info]),
     info: () => info,
-    stream: (request) => Stream.fromIterable(partsFor(request)),
-    respond: (request, sink) => sink(partsFor(request)),
+    stream: (request) => Stream.unwrap(Effect.map(partsFor(request), Stream.fromIterable)),
+    respond: (request, sink) => Effect.flatMap(partsFor(request), sink),
   }
 }
 
@@ -114,8 +119,8 @@ export const openProduct: OpenEngine = async (path) => {
     turn: async (conversation, turn) => {
       const id = ids.get(conversation)
       if (id === undefined) throw new RangeError(`conversation ${conversation} was not begun`)
-      const { text: answer, status } = await runtime.runPromise(ask(id, turn))
-      if (answer !== answerText) throw new Error(`turn ${turn} ended ${status}: ${answer}`)
+      const { detail, text: answer, status } = await runtime.runPromise(ask(id, turn))
+      if (answer !== answerText) throw new Error(`turn ${turn} ended ${status}: ${detail ?? answer}`)
     },
     close: async () => {
       await Effect.runPromise(Fiber.interruptAll(watchers))
