@@ -23,7 +23,7 @@ const programs = { cli: "src/cli.ts", node: "src/node.ts", "sandbox-worker": "sr
 const libraries = { index: "src/index.ts", nact: "src/nact.ts", testing: "src/testing.ts" }
 
 /** Native modules and those that look for native modules at run time. */
-const native = ["better-sqlite3", "@parcel/watcher", "msgpackr-extract"]
+const native = ["better-sqlite3", "msgpackr-extract"]
 
 /** Packages written for CommonJS call `require` for Node's own modules; a bundle in ESM has none. */
 const requireShim =
