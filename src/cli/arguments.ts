@@ -43,9 +43,15 @@ export interface Command {
   readonly options: ReadonlyArray<Option<unknown>>
   readonly positionals?: ReadonlyArray<Positional>
   readonly commands?: ReadonlyArray<Command>
+  /** For our own scripts: no help page lists it and no fault names it. */
+  readonly hidden?: boolean
   /** Loads its code; absent for a mere group of commands. */
   readonly load?: () => Promise<CommandModule>
 }
+
+/** The commands of a command that a person is told of. */
+export const shownCommands = (command: Command): ReadonlyArray<Command> =>
+  (command.commands ?? []).filter((one) => one.hidden !== true)
 
 /** A command with the values it was given. */
 export interface Invocation {
@@ -217,7 +223,7 @@ const unknownOption = (word: string, command: Command, where: string): string =>
 const unknownWord = (word: string, command: Command, where: string): string => {
   const near = nearest(
     word,
-    (command.commands ?? []).map((one) => one.name),
+    shownCommands(command).map((one) => one.name),
   )
   if (command.load !== undefined && /\s/.test(word)) {
     return `unknown command "${word}"; to ask a question: ${where} run "…"; the nearest command is ${near}. See: ${where} --help`
@@ -241,7 +247,9 @@ export const parse = (root: Command, argv: ReadonlyArray<string>): Parsed => {
   if (given.has(version)) return { kind: "version" }
   if (faults[0] !== undefined) return fault(`${faults[0]}. See: ${where} --help`)
   if (command.load === undefined) {
-    const list = (command.commands ?? []).map((one) => one.name).join(", ")
+    const list = shownCommands(command)
+      .map((one) => one.name)
+      .join(", ")
     return fault(`${where}: which one? ${list}. See: ${where} --help`)
   }
 

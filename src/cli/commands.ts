@@ -113,6 +113,13 @@ export const superPi: Command = {
       options: [],
       load: () => import("./demo.ts"),
     },
+    {
+      name: "start",
+      summary: "What npm start opens: the chat where a model provider is configured, else the demonstration",
+      hidden: true,
+      options: [],
+      load: () => import("./start.ts"),
+    },
   ],
   examples: ["super-pi", 'super-pi run "what does this repository do?"', "super-pi -c", "super-pi doctor"],
 }

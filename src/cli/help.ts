@@ -1,7 +1,7 @@
 /**
  * Help pages, made from the table of commands.
  */
-import { type Command, everywhere, type Option } from "./arguments.ts"
+import { type Command, everywhere, type Option, shownCommands } from "./arguments.ts"
 
 const optionHead = (option: Option<unknown>): string => {
   const short = option.short === undefined ? "    " : `-${option.short}, `
@@ -31,7 +31,7 @@ const usageOf = (command: Command, path: ReadonlyArray<string>): string => {
 export const helpPage = (command: Command, path: ReadonlyArray<string>): string => {
   const lines = [`${path.join(" ")}: ${command.summary}`, "", `Usage: ${usageOf(command, path)}`]
   for (const detail of command.details ?? []) lines.push(detail === "" ? "" : `  ${detail}`)
-  const commands = command.commands ?? []
+  const commands = shownCommands(command)
   if (commands.length > 0) {
     lines.push("", "Commands:", ...columns(commands.map((one) => [one.name, one.summary])))
   }

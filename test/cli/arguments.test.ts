@@ -106,6 +106,12 @@ describe("the command line", () => {
     }
   })
 
+  it("keeps hidden commands to itself, and runs them", () => {
+    expect(invocationOf(["start"]).path).toEqual(["super-pi", "start"])
+    expect(helpPage(superPi, ["super-pi"])).not.toContain("start")
+    expect(faultOf(["strat"])).not.toContain("start")
+  })
+
   it("shows every option in the help of its command", () => {
     for (const [command, path] of everyCommand(superPi)) {
       const page = helpPage(command, path)
