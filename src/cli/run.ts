@@ -58,20 +58,14 @@ const ask = (
       progress?.say("cancelling; Ctrl-C again leaves at once")
       Deferred.unsafeDone(interrupt, Effect.void)
     })
-    const onEvent =
-      format === "stream-json"
-        ? printLine
-        : format === "json"
-          ? () => {}
-          : progress === null
-            ? undefined
-            : progress.event
+    // Also where nothing is shown: an event says whether the answer was cut off.
+    const onEvent = format === "stream-json" ? printLine : (progress?.event ?? (() => {}))
     return yield* runPrompt({
       sessions,
       conversationId,
       prompt,
       interrupt,
-      ...(onEvent === undefined ? {} : { onEvent: (event) => Effect.sync(() => onEvent(event)) }),
+      onEvent: (event) => Effect.sync(() => onEvent(event)),
     }).pipe(
       Effect.ensuring(
         Effect.sync(() => {

@@ -15,6 +15,7 @@ const script = {
   rules: [
     { match: "^hang", steps: [{ text: "I begin", hang: true }] },
     { match: "^fail$", steps: [{ status: 400, message: "the request is refused" }] },
+    { match: "^cut off", steps: [{ text: "Half an", stopReason: "length" }] },
     { match: "^control", steps: [{ text: "a\u001b[2Jb" }] },
     {
       match: "^tool",
@@ -109,10 +110,19 @@ describe("super-pi run", () => {
       "tool_output",
       "tool_completed",
       "text_delta",
+      "turn_completed",
       "submission_updated",
     ]) {
       expect(types).toContain(type)
     }
+  })
+
+  it("says that the answer was cut off, also in a pipe", async () => {
+    const text = await bench.run(["run", "cut off please"], { env: scripted() })
+    expect([text.code, text.stdout]).toEqual([0, "Half an\n"])
+    expect(text.stderr).toBe("super-pi: warning: the answer was cut off at the model's output limit\n")
+    const json = await bench.run(["run", "cut off please", "--output-format", "json"], { env: scripted() })
+    expect(lines(json.stdout)).toMatchObject([{ stop_reason: "length", is_error: false }])
   })
 
   it("answers each input line with one result line, and goes on after a bad one", async () => {

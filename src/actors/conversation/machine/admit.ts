@@ -68,9 +68,9 @@ export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
   if (parked !== null) {
     for (const call of parked.calls) d.endTask(call, { status: "aborted", reason: "cancelled" })
     d.endTask(parked.generation, { status: "aborted", reason: "cancelled" })
+    d.publish({ type: "turn_cancelled" })
     d.unanswered(parked.submissions, "aborted", "cancelled")
     d.patch({ parked: null })
-    d.publish({ type: "turn_cancelled" })
   }
   if (run === null) {
     d.succeed(event.reply, { cancelled: queued.length > 0 || parked !== null })

@@ -179,10 +179,11 @@ export const clearLive = (d: Draft): void => {
 export const answerRun = (d: Draft, answer: EntryId, stopReason: StopReason, answerText: string): void => {
   const run = d.run
   d.endTask(run.generation, { status: "completed", result: answer })
+  // Before the ends of its submissions: who waits for one of these has then seen how the turn ended.
+  d.publish({ type: "turn_completed", stop_reason: stopReason, entry_id: answer, text: answerText })
   for (const row of run.submissions) {
     d.act({ type: "settle", submission: d.putSubmission({ ...row, status: "done", answer }) })
   }
-  d.publish({ type: "turn_completed", stop_reason: stopReason, entry_id: answer, text: answerText })
   d.patch({ run: null })
   if (startNext(d)) return
   d.to("settling_run")
@@ -208,8 +209,8 @@ const endRun = (
 /** Ends the run with a failure. What is queued stays queued until the next input. */
 export const failRun = (d: Draft, code: string, message: string, reference: string | null): void => {
   addAssistant(d, unfinished(d.run), "error", d.run.finished?.usage ?? null, message)
-  endRun(d, { status: "failed", error: { code, message } }, reference === null ? "model_error" : "faulted", message)
   d.publish({ type: "turn_error", code, message, reference })
+  endRun(d, { status: "failed", error: { code, message } }, reference === null ? "model_error" : "faulted", message)
   d.patch({ run: null })
   d.to("idle")
 }
@@ -219,8 +220,8 @@ export const abortRun = (d: Draft): void => {
   const partial = unfinished(d.run)
   if (partial.length > 0) addAssistant(d, partial, "aborted", d.run.finished?.usage ?? null)
   if (d.run.finished !== null) countUsage(d, d.run.finished.usage)
-  endRun(d, { status: "aborted", reason: "cancelled" }, "aborted", "cancelled")
   d.publish({ type: "turn_cancelled" })
+  endRun(d, { status: "aborted", reason: "cancelled" }, "aborted", "cancelled")
   d.patch({ run: null })
   d.to("idle")
   for (const reply of d.data.cancels) d.succeed(reply, { cancelled: true })
