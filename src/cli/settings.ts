@@ -4,6 +4,8 @@
  */
 import { readFileSync } from "node:fs"
 import { Either, ParseResult, Schema } from "effect"
+import { errorCode } from "../domain/error-code.ts"
+import { isRecord } from "../domain/json.ts"
 import { nearest } from "../domain/nearest.ts"
 import { ModelSettings } from "../models/settings.ts"
 import { messageOf } from "./exit.ts"
@@ -27,9 +29,6 @@ export interface LoadedSettings {
 const none: LoadedSettings = { settings: {}, warnings: [] }
 
 type Fields = Readonly<Record<string, Schema.Schema.All | Schema.PropertySignature.All>>
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const kindOf = (value: unknown): string => {
   const text = JSON.stringify(value)
@@ -72,7 +71,7 @@ type Decode = (value: Readonly<Record<string, unknown>>) => Fault | null
 
 const at = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
   let inner = value
-  for (const key of path) inner = isObject(inner) || Array.isArray(inner) ? Reflect.get(inner, key) : undefined
+  for (const key of path) inner = isRecord(inner) || Array.isArray(inner) ? Reflect.get(inner, key) : undefined
   return inner
 }
 
@@ -114,13 +113,13 @@ export const readSettings = (text: string, file: string): LoadedSettings => {
     }
   }
   const value: unknown = JSON.parse(source)
-  if (!isObject(value))
+  if (!isRecord(value))
     return { settings: {}, warnings: [`${file}: expected a JSON object, got ${kindOf(value)}; the file is skipped`] }
   const warnings: Array<string> = []
   const { models, ...rest } = value
   const kept = pick(rest, Settings.fields, "", faultOf(Settings), warnings, file)
   if (models !== undefined) {
-    if (isObject(models))
+    if (isRecord(models))
       kept.models = pick(models, ModelSettings.fields, "models.", faultOf(ModelSettings), warnings, file)
     else warnings.push(`${file}: models: expected an object, got ${kindOf(models)}; the key is ignored`)
   }
@@ -133,7 +132,7 @@ export const loadSettings = (file: string): LoadedSettings => {
   try {
     text = readFileSync(file, "utf8")
   } catch (error) {
-    if (error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR")) return none
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return none
     return { settings: {}, warnings: [`${file}: cannot be read (${messageOf(error)}); it is skipped`] }
   }
   return readSettings(text, file)

@@ -2,6 +2,7 @@
  * One message of a stored history as every service accepts it. What is fine comes back as the same reference; what cannot be sent
  * at all comes back as null.
  */
+import { isRecord } from "./json.ts"
 import type {
   AssistantMessage,
   AssistantPart,
@@ -17,7 +18,6 @@ import {
   cleanName,
   cleanSystem,
   cleanUserParts,
-  isRecord,
   itemsOf,
   type Note,
   sameItems,

@@ -23,3 +23,10 @@ export type JsonObject = { readonly [key: string]: Json }
 
 /** Schema of {@link JsonObject}. */
 export const JsonObject: Schema.Schema<JsonObject> = Schema.Record({ key: Schema.String, value: Json })
+
+/** Whether a value has named fields: an object that is no array. */
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** {@link isRecord} for a value that came from JSON. */
+export const isJsonObject = (value: unknown): value is JsonObject => isRecord(value)

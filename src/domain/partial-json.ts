@@ -2,10 +2,7 @@
  * Tool arguments as text: the best-effort view while they stream, and the strict reading at the end.
  */
 import { Allow, parse } from "partial-json"
-import type { Json, JsonObject } from "./json.ts"
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { isJsonObject, type Json, type JsonObject } from "./json.ts"
 
 /**
  * The value of a JSON text that may stop anywhere: strings are cut, missing fields absent. Null where not even a prefix of JSON
@@ -37,7 +34,7 @@ export const parseArguments = (text: string): JsonObject => {
     const value: unknown = JSON.parse(text)
     // Some services encode the object twice.
     const inner: unknown = typeof value === "string" ? JSON.parse(value) : value
-    if (isObject(inner)) return inner
+    if (isJsonObject(inner)) return inner
   } catch {
     // Falls through to the marker.
   }

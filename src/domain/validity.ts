@@ -12,8 +12,9 @@
  * prompts in a row after a turn that was cancelled are as they should be, and only joined for services that want turns to alternate.
  */
 import { type CleanAssistant, cleanAssistant, cleanMessage } from "./clean-message.ts"
+import { isRecord } from "./json.ts"
 import type { Message, ToolResultMessage, UserMessage } from "./message.ts"
-import { isRecord, type Note, sameItems } from "./well-formed.ts"
+import { type Note, sameItems } from "./well-formed.ts"
 
 /** What a service demands beyond well-formed messages. */
 export interface ValidityRules {

@@ -2,14 +2,11 @@
  * Message parts as every service accepts them: well-formed text, plain JSON, usable names. Each function returns its input, the same
  * reference, where nothing is wrong with it, whatever the input is.
  */
-import type { Json, JsonObject } from "./json.ts"
+import { isRecord, type Json, type JsonObject } from "./json.ts"
 import type { ImagePart, SystemMessage, ToolSpec, UserPart } from "./message.ts"
 
 /** Tells of one repair, as a short line for the log. */
 export type Note = (what: string) => void
-
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** An array's items, or none where it is no array. */
 export const itemsOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])

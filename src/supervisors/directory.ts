@@ -4,6 +4,7 @@
 import { stat } from "node:fs/promises"
 import { isAbsolute } from "node:path"
 import { Effect } from "effect"
+import { errorCode } from "../domain/error-code.ts"
 import { InvalidRequest } from "../domain/failure.ts"
 
 /** Fails unless `value` is the absolute path of a directory; `path` names the field. */
@@ -14,7 +15,8 @@ export const checkDirectory = (path: string, value: string): Effect.Effect<void,
   }
   return Effect.tryPromise({
     try: () => stat(value),
-    catch: (cause) => new InvalidRequest({ path, expected, actual: `${JSON.stringify(value)} (${codeOf(cause)})` }),
+    catch: (cause) =>
+      new InvalidRequest({ path, expected, actual: `${JSON.stringify(value)} (${errorCode(cause) || String(cause)})` }),
   }).pipe(
     Effect.filterOrFail(
       (found) => found.isDirectory(),
@@ -23,6 +25,3 @@ export const checkDirectory = (path: string, value: string): Effect.Effect<void,
     Effect.asVoid,
   )
 }
-
-const codeOf = (cause: unknown): string =>
-  typeof cause === "object" && cause !== null && "code" in cause ? String(cause.code) : String(cause)

@@ -2,6 +2,7 @@
  * `bash`: a shell command in the workspace.
  */
 import { Clock, Effect, Fiber, Option, Schema } from "effect"
+import { errorCode } from "../domain/error-code.ts"
 import { text } from "../domain/message.ts"
 import { defineTool, toolFailure } from "./define.ts"
 import { commandEnvironment } from "./environment.ts"
@@ -32,7 +33,7 @@ const Parameters = Schema.Struct({
   ),
 })
 
-const isMissing = (error: unknown): boolean => error instanceof Error && "code" in error && error.code === "ENOENT"
+const isMissing = (error: unknown): boolean => errorCode(error) === "ENOENT"
 
 /** Starts with bash, or sh where there is no bash. */
 const start = (command: string, context: ToolContext, onOutput: (chunk: Buffer) => Promise<void> | undefined) => {

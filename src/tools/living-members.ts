@@ -3,6 +3,7 @@
  * without an init process nobody ever does; so on Linux the process table is read.
  */
 import { readdirSync, readFileSync } from "node:fs"
+import { errorCode } from "../domain/error-code.ts"
 
 const runs = (pid: string, group: number): boolean => {
   try {
@@ -21,7 +22,7 @@ export const hasLivingMembers = (group: number): boolean => {
     process.kill(-group, 0)
   } catch (error) {
     // EPERM: only processes of others are left in it.
-    return error instanceof Error && "code" in error && error.code === "EPERM"
+    return errorCode(error) === "EPERM"
   }
   if (process.platform !== "linux") return true
   return readdirSync("/proc").some((name) => /^\d+$/.test(name) && runs(name, group))

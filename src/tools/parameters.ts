@@ -3,15 +3,12 @@
  * need. Pure.
  */
 import { JSONSchema, type Schema } from "effect"
-import type { Json, JsonObject } from "../domain/json.ts"
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
+import { isJsonObject, type Json, type JsonObject } from "../domain/json.ts"
 
 /** Puts `#/$defs/X` in place, one level of siblings winning over the definition; recursive definitions stay references. */
 const inline = (node: Json, defs: JsonObject, open: ReadonlyArray<string>): Json => {
   if (Array.isArray(node)) return node.map((item: Json) => inline(item, defs, open))
-  if (!isObject(node)) return node
+  if (!isJsonObject(node)) return node
   const reference = node.$ref
   if (typeof reference === "string") {
     const name = reference.slice("#/$defs/".length)
@@ -35,8 +32,8 @@ export const parametersOf = <A, I>(schema: Schema.Schema<A, I>): JsonObject => {
   // Effect describes an empty struct as any object or array.
   if (root.anyOf !== undefined && root.type === undefined)
     return { type: "object", properties: {}, additionalProperties: false }
-  const inlined = inline(root, isObject($defs) ? $defs : {}, [])
-  if (!isObject(inlined) || inlined.type !== "object") {
+  const inlined = inline(root, isJsonObject($defs) ? $defs : {}, [])
+  if (!isJsonObject(inlined) || inlined.type !== "object") {
     throw new TypeError("tool parameters: expected the schema of an object")
   }
   return JSON.stringify(inlined).includes('"$ref"') && $defs !== undefined ? { ...inlined, $defs } : inlined
@@ -46,9 +43,9 @@ export const parametersOf = <A, I>(schema: Schema.Schema<A, I>): JsonObject => {
 const at = (schema: Json | undefined, path: ReadonlyArray<PropertyKey>): Json | undefined => {
   let node = schema
   for (const step of path) {
-    if (!isObject(node)) return undefined
+    if (!isJsonObject(node)) return undefined
     const properties = node.properties
-    node = typeof step === "number" ? node.items : isObject(properties) ? properties[String(step)] : undefined
+    node = typeof step === "number" ? node.items : isJsonObject(properties) ? properties[String(step)] : undefined
   }
   return node
 }
@@ -63,7 +60,7 @@ const numeric = (noun: string, schema: JsonObject): string => {
 
 /** What a subschema wants, in words: `an integer from 1 to 2000`. */
 const describeSchema = (schema: Json | undefined): string => {
-  if (!isObject(schema)) return "another value"
+  if (!isJsonObject(schema)) return "another value"
   const options = schema.anyOf
   if (Array.isArray(options)) return options.map(describeSchema).join(" or ")
   const values = schema.enum
@@ -98,12 +95,12 @@ export const expectedAt = (parameters: JsonObject, path: ReadonlyArray<PropertyK
 /** The property names that an object at `path` may have. */
 export const namesAt = (parameters: JsonObject, path: ReadonlyArray<PropertyKey>): ReadonlyArray<string> => {
   const node = at(parameters, path)
-  const properties = isObject(node) ? node.properties : undefined
-  return isObject(properties) ? Object.keys(properties) : []
+  const properties = isJsonObject(node) ? node.properties : undefined
+  return isJsonObject(properties) ? Object.keys(properties) : []
 }
 
 const repair = (value: Json, schema: Json | undefined): Json => {
-  if (!isObject(schema)) return value
+  if (!isJsonObject(schema)) return value
   const type = schema.type
   if (typeof value === "string") {
     if ((type === "integer" || type === "number") && /^-?\d+(\.\d+)?$/.test(value)) return Number(value)
@@ -118,7 +115,7 @@ const repair = (value: Json, schema: Json | undefined): Json => {
     return value
   }
   if (Array.isArray(value)) return value.map((item: Json) => repair(item, schema.items))
-  return isObject(value) ? repairArguments(value, schema) : value
+  return isJsonObject(value) ? repairArguments(value, schema) : value
 }
 
 /**
@@ -127,7 +124,7 @@ const repair = (value: Json, schema: Json | undefined): Json => {
  */
 export const repairArguments = (args: JsonObject, parameters: JsonObject): JsonObject => {
   const properties = parameters.properties
-  if (!isObject(properties)) return args
+  if (!isJsonObject(properties)) return args
   const required = Array.isArray(parameters.required) ? parameters.required : []
   const out: Record<string, Json> = {}
   for (const [key, value] of Object.entries(args)) {

@@ -11,6 +11,7 @@ import { type FileHandle, lstat, open, readlink, realpath } from "node:fs/promis
 import { homedir } from "node:os"
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { Data, Effect } from "effect"
+import { errorCode } from "../domain/error-code.ts"
 import type { Workspace } from "./tool.ts"
 
 /** A path of a call, resolved. */
@@ -49,12 +50,9 @@ export type PathError = OutsideWorkspace | UnusablePath
 /** As many links as the kernel follows. */
 const maxLinks = 40
 
-const codeOf = (error: unknown): string | undefined =>
-  error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined
-
 /** The reason of a file system error in words, with what to do where that is known. */
 export const reasonOf = (error: unknown): string => {
-  switch (codeOf(error)) {
+  switch (errorCode(error)) {
     case "ENOENT":
       return "no such file or directory"
     case "ENOTDIR":
@@ -90,7 +88,7 @@ const canonicalize = async (path: string, links: { left: number }): Promise<stri
   try {
     return await realpath(path)
   } catch (error) {
-    if (codeOf(error) !== "ENOENT") throw error
+    if (errorCode(error) !== "ENOENT") throw error
   }
   const parent = dirname(path)
   if (parent === path) return path
@@ -101,7 +99,7 @@ const canonicalize = async (path: string, links: { left: number }): Promise<stri
     target = await readlink(own)
   } catch (error) {
     // Nothing there (ENOENT), or something that is not a link and appeared meanwhile (EINVAL).
-    if (codeOf(error) === "ENOENT" || codeOf(error) === "EINVAL") return own
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "EINVAL") return own
     throw error
   }
   if (--links.left < 0) throw Object.assign(new Error("too many symbolic links"), { code: "ELOOP" })
@@ -145,7 +143,7 @@ export const resolvePath = (
     }
     const stat = yield* attempt(() =>
       lstat(canonical).catch((error: unknown) => {
-        if (codeOf(error) === "ENOENT") return null
+        if (errorCode(error) === "ENOENT") return null
         throw error
       }),
     )

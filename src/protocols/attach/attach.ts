@@ -8,6 +8,7 @@ import { RpcClientError } from "@effect/rpc/RpcClientError"
 import type { FromServerEncoded } from "@effect/rpc/RpcMessage"
 import { Cause, Deferred, Effect, FiberSet, Option, Schedule, type Scope, Stream } from "effect"
 import { SessionRpcs } from "../../actors/contract.ts"
+import { errorCode } from "../../domain/error-code.ts"
 import { type Failure, ServiceFailure } from "../../domain/failure.ts"
 import { type AttachFailure, type Attachment, NotAnswering, OwnerGone, type SessionsOver } from "./attachment.ts"
 import { compare, maxGreeting, type Peer, readGreeting, renderGreeting } from "./handshake.ts"
@@ -33,7 +34,7 @@ const missesLimit = 2
 const ping = `${JSON.stringify({ _tag: "Ping" })}\n`
 
 const reasonOf = (cause: unknown): NotAnswering["reason"] => {
-  const code = cause instanceof Error && "code" in cause ? cause.code : ""
+  const code = errorCode(cause)
   if (code === "ENOENT") return "absent"
   if (code === "EACCES" || code === "EPERM") return "forbidden"
   return "refused"

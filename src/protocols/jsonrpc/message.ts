@@ -1,6 +1,7 @@
 /**
  * JSON-RPC 2.0 messages: from the text of a line to requests, and from answers to the text of a line. Pure. Rules: docs/json-rpc.md.
  */
+import { isRecord } from "../../domain/json.ts"
 
 /** Bytes that a line may have: 16 MiB. */
 export const maxLine = 16 * 1024 * 1024
@@ -80,9 +81,6 @@ export const describe = (value: unknown): string => {
   return "an object"
 }
 
-const isObject = (value: unknown): value is { readonly [key: string]: unknown } =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-
 /** An id that comes back as the same text: a string, null, or a number that a double holds exactly. */
 const isId = (value: unknown): value is Id =>
   value === null ||
@@ -90,7 +88,7 @@ const isId = (value: unknown): value is Id =>
   (typeof value === "number" && Number.isFinite(value) && Math.abs(value) <= Number.MAX_SAFE_INTEGER)
 
 const decodeItem = (value: unknown): Item => {
-  if (!isObject(value)) return invalidRequest(null, "request", "an object", describe(value))
+  if (!isRecord(value)) return invalidRequest(null, "request", "an object", describe(value))
   const hasId = Object.hasOwn(value, "id")
   if (hasId && !isId(value.id)) {
     return invalidRequest(null, "id", "a string, null or a number within ±(2^53-1)", describe(value.id))
@@ -99,7 +97,7 @@ const decodeItem = (value: unknown): Item => {
   if (value.jsonrpc !== "2.0") return invalidRequest(id, "jsonrpc", '"2.0"', describe(value.jsonrpc))
   if (typeof value.method !== "string") return invalidRequest(id, "method", "a string", describe(value.method))
   const params = value.params
-  if (Object.hasOwn(value, "params") && !isObject(params) && !Array.isArray(params)) {
+  if (Object.hasOwn(value, "params") && !isRecord(params) && !Array.isArray(params)) {
     return invalidRequest(id, "params", "an object", describe(params))
   }
   return { type: "call", ...(hasId ? { id } : {}), method: value.method, params }

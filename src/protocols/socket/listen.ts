@@ -2,13 +2,13 @@
  * Listening sockets. A unix socket gets mode 0600; a file that a dead process left is replaced, one that answers is left alone, and so
  * is anything that is not a socket. The file goes away when the scope closes.
  */
-
 import { chmodSync, existsSync, lstatSync, mkdirSync, unlinkSync } from "node:fs"
 import type { Server, Socket } from "node:net"
 import { createConnection, createServer } from "node:net"
 import { dirname } from "node:path"
 import type { Scope } from "effect"
 import { Effect, Schema } from "effect"
+import { errorCode } from "../../domain/error-code.ts"
 
 /** A socket could not be opened. `detail` is one line that says why and what to do. */
 export class ListenFailed extends Schema.TaggedError<ListenFailed>()("ListenFailed", {
@@ -26,9 +26,6 @@ const maxSocketPath = 103
 
 const failed = (address: string, code: string, detail: string) => new ListenFailed({ address, code, detail })
 
-const codeOf = (cause: unknown): string =>
-  cause instanceof Error && "code" in cause && typeof cause.code === "string" ? cause.code : "UNKNOWN"
-
 const advice: Readonly<Record<string, string>> = {
   EADDRINUSE: "already in use; stop the other server or choose another address",
   EACCES: "permission denied; choose an address that this user may use",
@@ -37,7 +34,7 @@ const advice: Readonly<Record<string, string>> = {
 }
 
 const openFailure = (address: string, cause: unknown) => {
-  const code = codeOf(cause)
+  const code = errorCode(cause) || "UNKNOWN"
   return failed(
     address,
     code,
@@ -55,7 +52,7 @@ const answers = (path: string): Effect.Effect<boolean> =>
     }
     socket.on("connect", () => done(true))
     // A full backlog (EAGAIN) or a forbidden one (EACCES) belongs to a living process.
-    socket.on("error", (cause) => done(codeOf(cause) !== "ECONNREFUSED" && codeOf(cause) !== "ENOENT"))
+    socket.on("error", (cause) => done(errorCode(cause) !== "ECONNREFUSED" && errorCode(cause) !== "ENOENT"))
     return Effect.sync(() => socket.destroy())
   })
 

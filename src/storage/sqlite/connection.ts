@@ -3,8 +3,8 @@
  */
 import { closeSync, openSync, readFileSync, statSync } from "node:fs"
 import type BetterSqlite3 from "better-sqlite3"
+import { errorCode } from "../../domain/error-code.ts"
 import { ForeignDatabase, NewerDatabase } from "../errors.ts"
-import { codeOf } from "./failures.ts"
 import { applicationId, migrations, schemaVersion } from "./schema.ts"
 
 export type Database = BetterSqlite3.Database
@@ -37,7 +37,7 @@ const recognise = (db: Database, location: string): "ours" | "empty" => {
     version = intPragma(db, "user_version")
     tables = db.prepare("SELECT count(*) FROM sqlite_schema").pluck().get()
   } catch (cause) {
-    if (codeOf(cause) === "SQLITE_NOTADB") throw foreign("it is not a SQLite file")
+    if (errorCode(cause) === "SQLITE_NOTADB") throw foreign("it is not a SQLite file")
     throw cause
   }
   if (application === applicationId) {
@@ -109,7 +109,7 @@ export const openReader = (Driver: typeof BetterSqlite3, path: string): Database
     return recognised(new Driver(path, { readonly: true, fileMustExist: true, timeout: readerTimeout }), path)
   } catch (cause) {
     // in a directory where this user may not write, SQLite cannot make the shared memory of the log; without a log it needs none
-    const code = codeOf(cause)
+    const code = errorCode(cause)
     if (!code.startsWith("SQLITE_CANTOPEN") && !code.startsWith("SQLITE_READONLY")) throw cause
     if (statSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined) throw cause
     return recognised(imageOf(Driver, path), path)

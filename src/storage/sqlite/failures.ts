@@ -1,15 +1,12 @@
 /**
  * What SQLite and the file system report, as the storage errors with advice. The one place that knows their codes.
  */
+import { errorCode } from "../../domain/error-code.ts"
 import { Conflict, CorruptRow, Fenced, ForeignDatabase, NewerDatabase, StorageUnavailable } from "../errors.ts"
-
-/** The code of a SQLite or Node.js error (`SQLITE_FULL`, `ENOENT`), or "". */
-export const codeOf = (cause: unknown): string =>
-  typeof cause === "object" && cause !== null && "code" in cause && typeof cause.code === "string" ? cause.code : ""
 
 /** Somebody else holds a lock that the statement needs; it may succeed a moment later. */
 export const isBusy = (cause: unknown): boolean => {
-  const code = codeOf(cause)
+  const code = errorCode(cause)
   return code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")
 }
 
@@ -63,7 +60,7 @@ const known: ReadonlyArray<readonly [prefix: string, cause: string, advice: stri
 /** Any failure of SQLite or the file system as {@link StorageUnavailable}; never SQLite's own wording where a clear one is known. */
 export const unavailable = (location: string, cause: unknown): StorageUnavailable => {
   if (cause instanceof StorageUnavailable) return cause
-  const code = codeOf(cause)
+  const code = errorCode(cause)
   const hit = known.find(([prefix]) => code.startsWith(prefix))
   const text = cause instanceof Error ? cause.message : String(cause)
   return hit === undefined
@@ -79,7 +76,7 @@ export const unavailable = (location: string, cause: unknown): StorageUnavailabl
 export const noDirectory = (location: string, directory: string, cause: unknown): StorageUnavailable => {
   // A file system that takes no files (/proc) says that a child of a directory that is there does not exist.
   const takesNone = { cause: "the file system takes none there (ENOENT)", advice: "Give another path with --db" }
-  const why = codeOf(cause) === "ENOENT" ? takesNone : unavailable(location, cause)
+  const why = errorCode(cause) === "ENOENT" ? takesNone : unavailable(location, cause)
   return new StorageUnavailable({
     location,
     cause: `its directory ${directory} cannot be made: ${why.cause}`,

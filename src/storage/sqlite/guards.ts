@@ -3,12 +3,10 @@
  * decodes (a property test says so); one that does not is judged by the schema, slowly, which also words the error.
  */
 import type { ContextEdit } from "../../domain/entry.ts"
+import { isRecord } from "../../domain/json.ts"
 import type { Message } from "../../domain/message.ts"
 
 type Fields = Readonly<Record<string, unknown>>
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 const isText = (value: unknown): value is string => typeof value === "string"
 
@@ -34,14 +32,14 @@ const stopReasons = keys("stop", "length", "tool_calls", "content_filter", "abor
 const omitKeys = keys("type", "entry")
 
 const isUserPart = (part: unknown): boolean => {
-  if (!isObject(part)) return false
+  if (!isRecord(part)) return false
   if (part.type === "text") return isText(part.text) && only(part, textKeys)
   if (part.type === "image") return isText(part.mediaType) && isText(part.data) && only(part, imageKeys)
   return false
 }
 
 const isAssistantPart = (part: unknown): boolean => {
-  if (!isObject(part)) return false
+  if (!isRecord(part)) return false
   switch (part.type) {
     case "text":
       return isText(part.text) && only(part, textKeys)
@@ -50,15 +48,15 @@ const isAssistantPart = (part: unknown): boolean => {
         isText(part.text) &&
         optional(part, "signature", isText) &&
         optional(part, "redacted", isText) &&
-        optional(part, "meta", isObject) &&
+        optional(part, "meta", isRecord) &&
         only(part, thinkingKeys)
       )
     case "toolCall":
       return (
         isText(part.id) &&
         isText(part.name) &&
-        isObject(part.arguments) &&
-        optional(part, "meta", isObject) &&
+        isRecord(part.arguments) &&
+        optional(part, "meta", isRecord) &&
         only(part, callKeys)
       )
     default:
@@ -69,7 +67,7 @@ const isAssistantPart = (part: unknown): boolean => {
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0
 
 const isUsage = (value: unknown): boolean =>
-  isObject(value) &&
+  isRecord(value) &&
   isCount(value.input) &&
   isCount(value.output) &&
   isCount(value.cacheRead) &&
@@ -81,7 +79,7 @@ const all = (value: unknown, check: (item: unknown) => boolean): boolean => Arra
 
 /** User, assistant and tool messages; system messages are rare and always go to the schema. */
 const isMessage = (value: unknown): boolean => {
-  if (!isObject(value)) return false
+  if (!isRecord(value)) return false
   switch (value.role) {
     case "user":
       return all(value.content, isUserPart) && only(value, userKeys)
@@ -113,7 +111,7 @@ export const areMessages = (value: unknown): value is ReadonlyArray<Message> => 
 
 /** The parsed `edits` column of an entry; only `omit` edits pass. */
 export const areEdits = (value: unknown): value is ReadonlyArray<ContextEdit> =>
-  all(value, (edit) => isObject(edit) && edit.type === "omit" && isId(edit.entry) && only(edit, omitKeys))
+  all(value, (edit) => isRecord(edit) && edit.type === "omit" && isId(edit.entry) && only(edit, omitKeys))
 
 /** A record id. */
 export const isId = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) > 0

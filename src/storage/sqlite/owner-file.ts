@@ -5,6 +5,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs"
 import { hostname } from "node:os"
 import { Either, Schema } from "effect"
+import { errorCode } from "../../domain/error-code.ts"
 import { ownerPath } from "./paths.ts"
 
 export const Owner = Schema.Struct({
@@ -47,6 +48,6 @@ export const mayBeAlive = (owner: Owner): boolean => {
     process.kill(owner.pid, 0)
     return true
   } catch (cause) {
-    return !(cause instanceof Error && "code" in cause && cause.code === "ESRCH")
+    return errorCode(cause) !== "ESRCH"
   }
 }

@@ -2,10 +2,10 @@
  * Applies one encoded commit inside the transaction of the writer. Throws a {@link Rejection} for what this commit alone is refused
  * for, anything else is the driver's. Prepared once per connection.
  */
+import { errorCode } from "../../domain/error-code.ts"
 import { Conflict, Fenced } from "../errors.ts"
 import type { Database } from "./connection.ts"
 import type { DocumentRow, EncodedCommit, Param } from "./encode.ts"
-import { codeOf } from "./failures.ts"
 import { prepareRemoval } from "./removal.ts"
 
 const places = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
@@ -41,7 +41,7 @@ export const writeStatements = {
 } as const
 
 const isDuplicate = (cause: unknown): boolean => {
-  const code = codeOf(cause)
+  const code = errorCode(cause)
   return (
     code === "SQLITE_CONSTRAINT_PRIMARYKEY" || code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_ROWID"
   )
@@ -120,7 +120,7 @@ export const prepareWrites = (db: Database): Writes => {
         statement.documentInsert.run(...document.definition, value, seq, null, seq)
       } catch (cause) {
         if (!isDuplicate(cause)) throw cause
-        throw codeOf(cause) === "SQLITE_CONSTRAINT_UNIQUE"
+        throw errorCode(cause) === "SQLITE_CONSTRAINT_UNIQUE"
           ? new Conflict({ what: `document ${document.name}`, detail: "a live one exists already; retire it first" })
           : new Conflict({ what: `document ${id}`, detail: "it is retired" })
       }

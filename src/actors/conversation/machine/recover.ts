@@ -7,7 +7,7 @@
  * 4. A partial answer that was flushed stays as an aborted assistant entry; the request is made again.
  */
 import type { LiveDocument } from "../../../domain/document.ts"
-import type { Json, JsonObject } from "../../../domain/json.ts"
+import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts"
 import { text, toolCallsOf } from "../../../domain/message.ts"
 import type { Task } from "../../../domain/task.ts"
 import { restartLimit, TaskKind } from "../../../domain/task.ts"
@@ -168,8 +168,7 @@ const modelOf = (event: Recover): string => {
   return message?.role === "assistant" ? message.model : ""
 }
 
-const asObject = (value: Json): JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonObject) : {}
+const asObject = (value: Json): JsonObject => (isJsonObject(value) ? value : {})
 
 /** A person asked to run a parked run again: its crash count starts over. */
 export const retryParked = (d: Draft, event: Extract<MachineEvent, { readonly type: "retry" }>): Decision => {
