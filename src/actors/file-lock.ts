@@ -7,7 +7,7 @@
  * 3. `request` and `release` of one id come from one fiber, in this order.
  */
 import { Effect, Layer, Schedule } from "effect"
-import { FileLocks, type FileLocksService } from "../tools/file-lock.ts"
+import { FileLocks, type FileLocksService, locksOver } from "../tools/file-lock.ts"
 import { LockTable } from "../tools/lock-table.ts"
 import {
   type ActorDown,
@@ -81,7 +81,6 @@ const fileLockActor = (held: Held): Behavior<State, FileLockMessage> =>
 const restarting = Schedule.intersect(Schedule.exponential("10 millis"), Schedule.recurs(8))
 
 const serviceOf = (ref: ActorRef<FileLockMessage>, held: Held): FileLocksService => {
-  let last = 0
   const request = (id: number, paths: ReadonlyArray<string>) =>
     ask<FileLockMessage, void>(ref, (reply) => ({ type: "request", id, paths, reply }), {
       timeoutMs: Number.POSITIVE_INFINITY,
@@ -94,13 +93,7 @@ const serviceOf = (ref: ActorRef<FileLockMessage>, held: Held): FileLocksService
       held.delete(id)
       return tell(ref, { type: "release", id })
     })
-  return {
-    withLock: (paths, effect) =>
-      Effect.suspend(() => {
-        const id = ++last
-        return Effect.ensuring(Effect.zipRight(request(id, paths), effect), release(id))
-      }),
-  }
+  return locksOver(request, release)
 }
 
 /** Registry name of the node's file lock actor. */

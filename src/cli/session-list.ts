@@ -2,6 +2,7 @@
  * `super-pi session list`: reads the database, also while another process owns it.
  */
 import { Effect } from "effect"
+import { sessionSummary } from "../actors/session-summary.ts"
 import { ago } from "../protocols/terminal/format.ts"
 import { oneLine } from "../protocols/terminal/sanitize.ts"
 import { painter, traitsOf } from "../protocols/terminal/style.ts"
@@ -13,18 +14,6 @@ import { ExitCode } from "./exit.ts"
 import { openReader } from "./node.ts"
 import * as option from "./options.ts"
 import { runCommand } from "./runtime.ts"
-
-/** The wire form, as `session.list` over JSON-RPC gives it. */
-const wire = ({ conversation, entries, busy, parked }: ConversationSummary) => ({
-  conversation_id: conversation.id,
-  title: conversation.title,
-  created_at: conversation.createdAt,
-  updated_at: conversation.updatedAt,
-  entries,
-  busy,
-  parked,
-  forked_from: conversation.parent?.conversation ?? null,
-})
 
 /** A table of conversations. Pure. */
 export const listing = (
@@ -55,7 +44,7 @@ export const main = (invocation: Invocation): Promise<number> =>
           ? []
           : yield* store.conversations({ principal: "local", limit: invocation.get(option.limit) ?? 100 })
       if (invocation.get(option.json) === true) {
-        process.stdout.write(`${JSON.stringify(rows.map(wire))}\n`)
+        process.stdout.write(`${JSON.stringify(rows.map(sessionSummary))}\n`)
         return ExitCode.ok
       }
       const traits = traitsOf(process.stdout, process.env)

@@ -9,6 +9,7 @@ import type { SubmissionRow } from "../actors/conversation/machine/data.ts"
 import type { ConversationMessage } from "../actors/conversation/messages.ts"
 import { receiptOf } from "../actors/conversation/settle.ts"
 import { type ActorDown, type ActorSystemService, type AskTimeout, ask, type ReplyTo } from "../actors/kernel/index.ts"
+import { sessionSummary } from "../actors/session-summary.ts"
 import type { SessionsService, Target } from "../actors/sessions.ts"
 import type { AgentDocument } from "../domain/document.ts"
 import { DocumentKind } from "../domain/document.ts"
@@ -255,17 +256,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     list: ({ limit, principal }) =>
       Effect.map(
         orStorageFailure(store.conversations({ principal: principal ?? "local", limit: limit ?? 100 })),
-        (rows) =>
-          rows.map(({ busy, conversation, entries, parked }) => ({
-            conversation_id: conversation.id,
-            title: conversation.title,
-            created_at: conversation.createdAt,
-            updated_at: conversation.updatedAt,
-            entries,
-            busy,
-            parked,
-            forked_from: conversation.parent?.conversation ?? null,
-          })),
+        (rows) => rows.map(sessionSummary),
       ),
     transcript: (target) =>
       Effect.zipRight(allowed(target), orStorageFailure(store.visibleEntries(target.conversationId))),

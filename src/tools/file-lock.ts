@@ -17,16 +17,33 @@ export class FileLocks extends Context.Tag("super-pi/FileLocks")<FileLocks, File
   static readonly layer: Layer.Layer<FileLocks> = Layer.sync(FileLocks, () => inProcess())
 }
 
+/**
+ * The service over a lock table, wherever that is. Each call has an id of its own; `release` is run on every way out, also when `request`
+ * was interrupted or failed.
+ */
+export const locksOver = (
+  request: (id: number, paths: ReadonlyArray<string>) => Effect.Effect<void>,
+  release: (id: number) => Effect.Effect<void>,
+): FileLocksService => {
+  let last = 0
+  return {
+    withLock: (paths, effect) =>
+      Effect.suspend(() => {
+        const id = ++last
+        return Effect.ensuring(Effect.zipRight(request(id, paths), effect), release(id))
+      }),
+  }
+}
+
 const inProcess = (): FileLocksService => {
   const table = new LockTable()
   const waiting = new Map<number, () => void>()
-  let last = 0
   const acquire = (id: number, paths: ReadonlyArray<string>) =>
     Effect.async<void>((resume) => {
       if (table.request(id, paths)) resume(Effect.void)
       else waiting.set(id, () => resume(Effect.void))
     })
-  // Covers every way out, also an interruption while waiting: releasing a request that waits withdraws it.
+  // Releasing a request that waits withdraws it.
   const release = (id: number) =>
     Effect.sync(() => {
       waiting.delete(id)
@@ -35,11 +52,5 @@ const inProcess = (): FileLocksService => {
         waiting.delete(granted)
       }
     })
-  return {
-    withLock: (paths, effect) =>
-      Effect.suspend(() => {
-        const id = ++last
-        return Effect.ensuring(Effect.zipRight(acquire(id, paths), effect), release(id))
-      }),
-  }
+  return locksOver(acquire, release)
 }

@@ -4,32 +4,19 @@
  */
 import { Effect, Stream } from "effect"
 import { text, textOf } from "../../domain/message.ts"
-import type { ModelInfo, ModelProvider } from "../model.ts"
+import type { ModelProvider } from "../model.ts"
 import { estimateUsage, lastUser } from "./script-view.ts"
+import { unlisted } from "./unlisted.ts"
 
-const prefix = "mock/"
-
-const info = (model: string): ModelInfo => ({
-  id: model.startsWith(prefix) ? model : prefix + model,
-  provider: "mock",
-  name: model.startsWith(prefix) ? model.slice(prefix.length) : model,
-  contextWindow: 200_000,
-  images: true,
-  thinking: false,
-  isDefault: false,
-})
+const names = unlisted("mock", { thinking: false })
 
 /** Echoes the last user text as `You said: …`. */
 export const mockProvider: ModelProvider = {
-  id: "mock",
-  onlyByName: true,
-  handles: (model) => model.startsWith(prefix) && model.length > prefix.length,
-  wireName: (model) => info(model).name,
+  ...names,
   variables: [],
   configured: Effect.succeed(true),
   defaultModel: "mock/echo",
-  models: Effect.succeed([info("mock/echo")]),
-  info,
+  models: Effect.succeed([names.info("mock/echo")]),
   stream: (request) => {
     const user = lastUser(request.messages)
     const answer = `You said: ${user === null ? "" : textOf(user.message.content)}`

@@ -9,7 +9,6 @@ import { noUsage } from "../../domain/usage.ts"
 import {
   ContextOverflow,
   type ModelError,
-  type ModelInfo,
   type ModelPart,
   type ModelProvider,
   ModelRejected,
@@ -19,18 +18,9 @@ import {
 } from "../model.ts"
 import { readScript, type Script, type ScriptStep } from "./script-file.ts"
 import { callIds, estimateUsage, lastUser, split } from "./script-view.ts"
+import { unlisted } from "./unlisted.ts"
 
-const prefix = "script/"
-
-const info = (model: string): ModelInfo => ({
-  id: model.startsWith(prefix) ? model : prefix + model,
-  provider: "script",
-  name: model.startsWith(prefix) ? model.slice(prefix.length) : model,
-  contextWindow: 200_000,
-  images: true,
-  thinking: true,
-  isDefault: false,
-})
+const names = unlisted("script", { thinking: true })
 
 const isFault = (step: ScriptStep) =>
   step.status !== undefined || step.overflow === true || step.cut === true || step.hang === true
@@ -233,15 +223,11 @@ export const scriptProvider = (source: Script | string | null): ModelProvider =>
     })
 
   return {
-    id: "script",
-    onlyByName: true,
-    handles: (model) => model.startsWith(prefix) && model.length > prefix.length,
-    wireName: (model) => info(model).name,
+    ...names,
     variables: ["SUPER_PI_SCRIPT"],
     configured: Effect.succeed(source !== null),
     defaultModel: "script/default",
-    models: Effect.succeed([info("script/default")]),
-    info,
+    models: Effect.succeed([names.info("script/default")]),
     stream: (request) =>
       Stream.unwrap(Effect.map(load(request.model), (script) => streamOf(request, play(script, request, spend)))),
     respond: (request, sink) =>

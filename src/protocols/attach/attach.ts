@@ -12,7 +12,7 @@ import { errorCode } from "../../domain/error-code.ts"
 import { type Failure, ServiceFailure } from "../../domain/failure.ts"
 import { type AttachFailure, type Attachment, NotAnswering, OwnerGone, type SessionsOver } from "./attachment.ts"
 import { compare, maxGreeting, type Peer, readGreeting, renderGreeting } from "./handshake.ts"
-import { makeWire, parseMessage, type Wire } from "./wire.ts"
+import { makeWire, receive, type Wire } from "./wire.ts"
 
 export interface AttachOptions {
   readonly socket: string
@@ -88,16 +88,9 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
       Effect.gen(function* () {
         // A chunk waits for its reader, and nothing else may wait for it: each gets a fiber. Its acknowledgement holds back the next one.
         const chunks = yield* FiberSet.makeRuntime<never>()
-        const handle = (message: FromServerEncoded): Effect.Effect<void> =>
-          message._tag === "Chunk" ? Effect.sync(() => void chunks(write(message))) : write(message)
-        const read = Effect.gen(function* () {
-          while (true) {
-            const line = yield* wire.line
-            const message = line === null ? null : parseMessage(line)
-            if (message === null || !isFromServer(message)) return
-            misses = 0
-            yield* handle(message)
-          }
+        const read = receive(wire, isFromServer, (message) => {
+          misses = 0
+          return message._tag === "Chunk" ? Effect.sync(() => void chunks(write(message))) : write(message)
         })
         const watchLife = Effect.suspend(() => {
           if (misses >= missesLimit) return Effect.fail("silent" as const)

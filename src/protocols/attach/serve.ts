@@ -12,7 +12,7 @@ import type { SessionsService } from "../../actors/sessions.ts"
 import { type ListenFailed, listenUnix } from "../socket/listen.ts"
 import { handlersOf } from "./handlers.ts"
 import { compare, type Peer, readGreeting, renderGreeting } from "./handshake.ts"
-import { makeWire, parseMessage, type Wire } from "./wire.ts"
+import { makeWire, receive, type Wire } from "./wire.ts"
 
 export interface ServeOptions {
   /** Path of the socket; its directory is made (mode 0700) when missing. */
@@ -70,14 +70,7 @@ export const serveAttach = (options: ServeOptions): Effect.Effect<void, ListenFa
         if (peer === null || Either.isLeft(compare(options.self, peer))) return yield* wire.outlet.end
         const client = clients++
         wires.set(client, wire)
-        const read = Effect.gen(function* () {
-          while (true) {
-            const line = yield* wire.line
-            const message = line === null ? null : parseMessage(line)
-            if (message === null || !isFromClient(message)) return
-            yield* write(client, message)
-          }
-        })
+        const read = receive(wire, isFromClient, (message) => write(client, message))
         yield* Effect.raceFirst(read, wire.outlet.closed).pipe(
           Effect.ensuring(
             Effect.suspend(() => {

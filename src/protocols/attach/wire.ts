@@ -45,8 +45,23 @@ export const makeWire = (socket: Socket): Wire => {
   }
 }
 
+/** Hands over the messages of the other side, one after the other, until there are no more or one is not `expected`. */
+export const receive = <M>(
+  wire: Wire,
+  expected: (message: { readonly _tag: string }) => message is { readonly _tag: string } & M,
+  handle: (message: M) => Effect.Effect<void>,
+): Effect.Effect<void> =>
+  Effect.gen(function* () {
+    while (true) {
+      const line = yield* wire.line
+      const message = line === null ? null : parseMessage(line)
+      if (message === null || !expected(message)) return
+      yield* handle(message)
+    }
+  })
+
 /** A message of the other side, or null when the line is none. */
-export const parseMessage = (line: string): { readonly _tag: string } | null => {
+const parseMessage = (line: string): { readonly _tag: string } | null => {
   try {
     const value: unknown = JSON.parse(line)
     return typeof value === "object" && value !== null && "_tag" in value && typeof value._tag === "string"

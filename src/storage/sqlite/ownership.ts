@@ -14,19 +14,14 @@ import { makeDirectories } from "../directories.ts"
 import type { StorageUnavailable } from "../errors.ts"
 import { type Database, driver } from "./connection.ts"
 import { isBusy, unavailable } from "./failures.ts"
-import { mayBeAlive, type Owner, readOwner, removeOwner, writeOwner } from "./owner-file.ts"
+import { mayBeAlive, Owner, readOwner, removeOwner, writeOwner } from "./owner-file.ts"
 import { canonicalPath, lockPath, socketDirectory, socketPath } from "./paths.ts"
 
 /** Another process holds the database; attach to it on `socket`, or wait for it with {@link awaitFree}. */
 export class OwnedElsewhere extends Schema.TaggedError<OwnedElsewhere>()("OwnedElsewhere", {
   location: Schema.String,
-  /** 0 where the holder left no name. */
-  pid: Schema.Int,
-  host: Schema.String,
-  /** Milliseconds since the epoch. */
-  since: Schema.Int,
-  program: Schema.String,
-  socket: Schema.String,
+  /** `pid` and `since` are 0 where the holder left no name. */
+  ...Owner.fields,
 }) {
   override get message() {
     const since = this.since === 0 ? "" : ` since ${new Date(this.since).toISOString()}`
