@@ -169,7 +169,7 @@ export const appendEntry = (state: ContextState, entry: ContextEntry): ContextSt
 }
 
 /** The messages of the tail: behind those that are settled. */
-export const tailOf = (state: ContextState): ReadonlyArray<Message> => {
+const tailOf = (state: ContextState): ReadonlyArray<Message> => {
   if (state.tail.length === 0) return []
   return state.settled.length === 0 ? deriveContext(state.tail) : pairResults(messagesOf(state.tail, noEdits))
 }

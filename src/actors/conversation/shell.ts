@@ -2,7 +2,7 @@
  * The thin shell around the conversation machine: commits a decision, then adopts its data, then performs its actions. One per
  * incarnation of the actor; every method runs inside the actor's handlers, one at a time.
  */
-import { type Clock, Effect } from "effect"
+import { type Clock, Effect, identity } from "effect"
 import type { MachineState } from "../../domain/event.ts"
 import type { SubmissionId } from "../../domain/ids.ts"
 import type { Message } from "../../domain/message.ts"
@@ -189,10 +189,7 @@ export class Shell {
         : next<MachineState, Shell, ConversationMessage>(to, this, this.followUps)
     return later.length === 0
       ? Effect.succeed(change)
-      : Effect.as(
-          Effect.forEach(later, (effect) => effect, { discard: true }),
-          change,
-        )
+      : Effect.as(Effect.forEach(later, identity, { discard: true }), change)
   }
 
   /** Looks later whether the actor may leave memory. */
