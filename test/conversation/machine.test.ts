@@ -3,6 +3,7 @@
  */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import { heldUpIn } from "../../src/actors/conversation/settle.ts"
 import { deriveContext } from "../../src/domain/context.ts"
 import { textOf } from "../../src/domain/message.ts"
 import { Driver } from "./driver.ts"
@@ -307,8 +308,13 @@ describe("after a death", () => {
     driver.submit("two")
     expect(status(driver)).toEqual(["placed", "queued"])
     driver.kill()
-    expect(driver.data.parked).not.toBeNull()
+    const heldUp = [...driver.submissions.keys()].map((id) => heldUpIn(driver.data, id))
+    expect(heldUp).toMatchObject([
+      { status: "placed", reason: "parked", detail: expect.stringMatching(/^the run is parked \(restart_limit/) },
+      { status: "queued", reason: "parked", detail: expect.stringMatching(/^the prompt waits behind a run/) },
+    ])
     driver.retry()
+    expect([...driver.submissions.keys()].map((id) => heldUpIn(driver.data, id))).toEqual([null, null])
     driver.drain()
     expect(status(driver)).toEqual(["done", "done"])
   })
