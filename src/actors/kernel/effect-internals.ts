@@ -1,6 +1,6 @@
 /**
- * Every place where the kernel looks behind Effect's public API, for Effect 3.22. test/kernel/effect-internals.test.ts fails when
- * one of these changes.
+ * Every place where the kernel looks behind Effect's public API, for Effect 3.22, but for the instructions that in-place.ts runs.
+ * test/kernel/effect-internals.test.ts fails when one of these changes.
  *
  * Why they are used: the public `getFiberRefs` copies the whole map at each call, the public child set is an Effect, and asking
  * `Exit.isExit` of every handler result costs more than handling a message.
@@ -13,6 +13,8 @@ interface FiberInternals {
   readonly currentRuntimeFlags: RuntimeFlags.RuntimeFlags
   readonly currentOpCount: number
   readonly currentSpan: Tracer.AnySpan | undefined
+  readonly _queue: ReadonlyArray<unknown>
+  pushStack(frame: unknown): void
   setFiberRefs(refs: FiberRefs.FiberRefs): void
 }
 
@@ -46,6 +48,12 @@ export const opCountOf = (fiber: AnyFiber): number => internals(fiber).currentOp
 
 export const spanOf = (fiber: AnyFiber): Tracer.AnySpan | undefined => internals(fiber).currentSpan
 
+/** Whether the fiber has been told something (an interruption, mostly) that it looks at before its next operation. */
+export const hasSignals = (fiber: AnyFiber): boolean => internals(fiber)._queue.length > 0
+
+/** Puts an instruction on the fiber's stack: it goes on with the value of the fiber's next one. Must be called by the fiber itself. */
+export const pushFrame = (fiber: AnyFiber, frame: unknown): void => internals(fiber).pushStack(frame)
+
 interface Instruction {
   readonly _op: string
   readonly value: unknown
@@ -56,6 +64,11 @@ interface Instruction {
 export const instruction = (effect: Effect.Effect<unknown, unknown, unknown>): Instruction =>
   // The public types say nothing of instructions.
   effect as unknown as Instruction
+
+export const isExit = (effect: Effect.Effect<unknown, unknown, unknown>): boolean => {
+  const { _op } = instruction(effect)
+  return _op === "Success" || _op === "Failure"
+}
 
 /** `flatMap`, at once where the first step is done already. */
 export const chain = <A, B, E1, E2, R1, R2>(

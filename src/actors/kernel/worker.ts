@@ -13,10 +13,12 @@ import {
   fiberRefsOf,
   hasChildren,
   instruction,
+  isExit,
   runtimeFlagsOf,
   setFiberRefs,
 } from "./effect-internals.ts"
 import { Envelope, type Handling } from "./envelope.ts"
+import { InPlace } from "./in-place.ts"
 import type { Kernel } from "./kernel.ts"
 import { handlerEnded, handlerFailed, handlerLeft } from "./lifecycle.ts"
 import { IDLE, QUEUED, RUNNING } from "./status.ts"
@@ -34,9 +36,11 @@ export class Worker {
   wake: ((effect: Effect.Effect<void>) => void) | null = null
   private readonly kernel: Kernel
   private cell: Cell | null = null
-  private handling: Handling = Effect.void
+  /** What the fiber does next: park, or the rest of a handler. */
+  private parks = false
   private left = 0
   private flags: RuntimeFlags.RuntimeFlags | null = null
+  private inPlace: InPlace | null = null
   private doomed = false
   /** The fiber is to end. */
   private over = false
@@ -54,11 +58,12 @@ export class Worker {
     const enter = Effect.withFiberRuntime<void>((fiber) => {
       this.fiber = fiber
       this.flags = runtimeFlagsOf(fiber)
+      this.inPlace = new InPlace(fiber, this.flags)
       return Effect.void
     })
     const turns = Effect.whileLoop<unknown, unknown, never>({
       while: () => this.advance(),
-      body: () => this.handling,
+      body: () => (this.parks ? this.park : (this.inPlace?.handOver() ?? Effect.void)),
       step: (state) => this.handled(state),
     })
     // One catch around many turns: a handler that fails costs the others nothing, and not the fiber.
@@ -101,9 +106,9 @@ export class Worker {
 
   /** Picks the next handler that needs this fiber; false ends the fiber. */
   private advance(): boolean {
-    const { kernel } = this
-    const fiber = this.fiber
-    if (fiber === null) return this.end()
+    const { fiber, inPlace, kernel } = this
+    this.parks = false
+    if (fiber === null || inPlace === null) return this.end()
     for (;;) {
       if (this.doomed || hasChildren(fiber) || runtimeFlagsOf(fiber) !== this.flags) return this.end()
       const cell = this.cell ?? this.borrow()
@@ -138,15 +143,16 @@ export class Worker {
         this.item = undefined
         continue
       }
-      const { _op } = instruction(handling)
-      if (_op === "Success") {
-        cell.state = instruction(handling).value
+      let exit: Handling | null = handling
+      if (!isExit(handling)) {
+        exit = inPlace.run(handling)
+        if (exit === null) return true
+      }
+      if (instruction(exit)._op === "Success") {
+        cell.state = instruction(exit).value
         this.item = undefined
-      } else if (_op === "Failure") {
-        this.letFail(instruction(handling).cause)
       } else {
-        this.handling = handling
-        return true
+        this.letFail(instruction(exit).cause)
       }
     }
   }
@@ -181,7 +187,7 @@ export class Worker {
   /** No work for this worker: it parks, or ends where enough are parked. */
   private rest(): boolean {
     if (!this.kernel.mayPark()) return this.end()
-    this.handling = this.park
+    this.parks = true
     return true
   }
 }
