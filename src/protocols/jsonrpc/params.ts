@@ -13,27 +13,48 @@ import { describe } from "./message.ts"
 const described = <A, I>(schema: Schema.Schema<A, I>, expected: string): Schema.Schema<A, I> =>
   schema.annotations({ message: () => ({ message: expected, override: true }) })
 
-const conversationId = described(ConversationId, "a positive integer")
-const submissionId = described(SubmissionId, "a positive integer")
+/** {@link described}, for a field that must be there. */
+const required = <A, I>(schema: Schema.Schema<A, I>, expected: string) =>
+  Schema.propertySignature(described(schema, expected)).annotations({ missingMessage: () => expected })
+
+const conversationId = required(ConversationId, "a positive integer")
+const submissionId = required(SubmissionId, "a positive integer")
 const count = described(Schema.NonNegativeInt, "a non-negative integer or null")
 const string = described(Schema.String, "a string")
 
 const orNull = <A, I>(schema: Schema.Schema<A, I>) =>
   Schema.optionalWith(Schema.NullOr(schema), { default: () => null })
 
+/** Base64 with its padding. */
+const base64 = /^(?:[A-Za-z0-9+/]{4})+(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$|^[A-Za-z0-9+/]{2,3}={1,2}$/
+
+/** What would reach a model as nothing, or as an image that every provider refuses from then on, is not admitted. */
+const contentFault = (parts: ReadonlyArray<UserPart>): Schema.FilterOutput => {
+  for (const [index, part] of parts.entries()) {
+    if (part.type !== "image") continue
+    if (!/^image\/[\w.+-]+$/.test(part.mediaType)) {
+      return { path: [index, "mediaType"], message: 'a media type such as "image/png"' }
+    }
+    if (!base64.test(part.data)) return { path: [index, "data"], message: "the image in base64" }
+  }
+  const says = parts.some((part) => part.type === "image" || part.text.trim() !== "")
+  return says || "a text that is not empty, or an image"
+}
+
 /** An array of parts; a plain string stands for one text part. */
-const content = Schema.Union(
+const parts = Schema.Union(
   Schema.transform(Schema.String, Schema.typeSchema(Schema.Array(UserPart)), {
     strict: true,
     decode: (value) => [text(value)],
     encode: (parts) => parts.map((part) => (part.type === "text" ? part.text : "")).join(""),
   }),
   Schema.Array(UserPart),
-)
+).pipe(Schema.filter(contentFault))
+const content = Schema.propertySignature(parts).annotations({ missingMessage: () => "a text or an array of parts" })
 
 export const NoParams = Schema.Struct({})
 export const OpenParams = Schema.Struct({
-  conversationId: orNull(conversationId),
+  conversationId: orNull(described(ConversationId, "a positive integer")),
   agent: Schema.optionalWith(AgentDocument, { default: () => ({}) }),
   title: orNull(string),
   requestId: orNull(string),
@@ -46,15 +67,19 @@ export const SubmitParams = Schema.Struct({
 })
 export const AwaitParams = Schema.Struct({ conversationId, submissionId })
 export const WatchParams = Schema.Struct({ conversationId, after: orNull(count) })
-export const AckParams = Schema.Struct({ watchId: string, delivery: described(Schema.Int, "an integer") })
-export const UnwatchParams = Schema.Struct({ watchId: string })
+const watchId = required(Schema.String, "the watchId that session.watch gave")
+export const AckParams = Schema.Struct({ watchId, delivery: required(Schema.Int, "an integer") })
+export const UnwatchParams = Schema.Struct({ watchId })
 export const ConversationParams = Schema.Struct({ conversationId })
 export const ListParams = Schema.Struct({
   limit: Schema.optionalWith(described(Schema.Int.pipe(Schema.between(1, 1000)), "an integer from 1 to 1000"), {
     default: () => 100,
   }),
 })
-export const ConfigureParams = Schema.Struct({ conversationId, agent: AgentDocument })
+export const ConfigureParams = Schema.Struct({
+  conversationId,
+  agent: Schema.propertySignature(AgentDocument).annotations({ missingMessage: () => "an object" }),
+})
 
 /** The value at a path of the input, for the error. */
 const valueAt = (input: unknown, path: ReadonlyArray<PropertyKey>): unknown => {
@@ -73,6 +98,13 @@ const expectedOf = (message: string): string => {
   return expected.length <= 200 ? expected : `${expected.slice(0, 200)}…`
 }
 
+/** What would have been accepted at one place: every member of a union, without `null` where there is more. */
+const alternatives = (issues: ReadonlyArray<ParseResult.ArrayFormatterIssue>): string => {
+  const expected = [...new Set(issues.map((issue) => expectedOf(issue.message)))]
+  const said = expected.filter((one) => one !== "null" && one !== "undefined")
+  return (said.length > 0 ? said : expected).join(" | ")
+}
+
 const firstIssue = (input: unknown, error: ParseResult.ParseError): InvalidRequest => {
   const issues = ParseResult.ArrayFormatter.formatErrorSync(error)
   // The deepest issue says most: of a union, the member that matched furthest.
@@ -80,7 +112,7 @@ const firstIssue = (input: unknown, error: ParseResult.ParseError): InvalidReque
   const path = issue.path.length === 0 ? "params" : issue.path.map(String).join(".")
   switch (issue._tag) {
     case "Missing":
-      return invalidParams(path, "a value", "nothing")
+      return invalidParams(path, issue.message === "is missing" ? "a value" : issue.message, "nothing")
     case "Unexpected":
       return invalidParams(
         path,
@@ -88,7 +120,11 @@ const firstIssue = (input: unknown, error: ParseResult.ParseError): InvalidReque
         "an unknown field",
       )
     default:
-      return invalidParams(path, expectedOf(issue.message), describe(valueAt(input, issue.path)))
+      return invalidParams(
+        path,
+        alternatives(issues.filter((one) => one._tag === issue._tag && one.path.join("\0") === issue.path.join("\0"))),
+        describe(valueAt(input, issue.path)),
+      )
   }
 }
 
