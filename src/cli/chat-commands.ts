@@ -20,7 +20,16 @@ export interface CommandContext {
 
 const configure = ({ sessions, screen, conversationId }: CommandContext, agent: AgentDocument) =>
   Effect.map(sessions.configure({ conversationId, agent }), (session) =>
-    screen.say(`from the next request on: ${oneLine(session.model)}, ${oneLine(session.mode)}`, "dim"),
+    screen.say(
+      `from the next request on: ${[
+        session.model === "" ? "the default model" : oneLine(session.model),
+        agent.effort === undefined ? "" : `effort ${agent.effort}`,
+        oneLine(session.mode),
+      ]
+        .filter((word) => word !== "")
+        .join(", ")}`,
+      "dim",
+    ),
   )
 
 const oneOf = <A extends string>(
@@ -38,7 +47,7 @@ const status = ({ sessions, screen, conversationId }: CommandContext) =>
   Effect.map(sessions.state({ conversationId }), (session) => {
     const facts = [
       `conversation ${session.conversation_id}: ${session.state.replaceAll("_", " ")}`,
-      oneLine(session.model),
+      session.model === "" ? "the default model" : oneLine(session.model),
       oneLine(session.mode),
       `${session.entries} entries`,
       tokens(session.usage),

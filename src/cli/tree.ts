@@ -32,23 +32,44 @@ const show = (sessions: SessionsService, invocation: Invocation, watching: boole
     } else process.stdout.write(`${picture}\n${watching ? "\n" : ""}`)
   })
 
-export const main = (invocation: Invocation): Promise<number> => {
-  const paths = pathsOf(invocation)
-  const watching = invocation.get(option.watch) === true
-  return runCommand(() =>
-    Effect.gen(function* () {
-      const sessions = yield* attachSessions({ db: paths.database, program: "super-pi tree" })
-      if (sessions === null) {
-        return yield* Effect.fail(
+/** How often and how long a successor is looked for when the node that is watched has ended: longer than a takeover takes. */
+const succession = Schedule.spaced(refresh).pipe(Schedule.intersect(Schedule.recurs(20)))
+
+/** Attaches to the node that runs now. */
+const attached = (database: string) =>
+  Effect.flatMap(attachSessions({ db: database, program: "super-pi tree" }), (sessions) =>
+    sessions === null
+      ? Effect.fail(
           new CommandFailure(
-            `no node is running on ${paths.database}; start one with super-pi or super-pi rpc, or give its --db`,
+            `no node is running on ${database}; start one with super-pi or super-pi rpc, or give its --db`,
           ),
         )
-      }
-      const once = show(sessions, invocation, watching)
-      if (!watching) yield* once
-      else yield* Effect.repeat(once, Schedule.spaced(refresh))
-      return ExitCode.ok
-    }),
+      : Effect.succeed(sessions),
+  )
+
+/** Shows the tree until the node ends, then that of the node that takes over; fails when none does. */
+const watchTree = (database: string, invocation: Invocation) => {
+  const untilItEnds = (sessions: SessionsService) =>
+    show(sessions, invocation, true).pipe(Effect.repeat(Schedule.spaced(refresh)), Effect.ignore)
+  const first = Effect.flatMap(attached(database), untilItEnds)
+  const next = Effect.scoped(
+    attached(database).pipe(
+      Effect.tap((sessions) => show(sessions, invocation, true)),
+      Effect.retry(succession),
+      Effect.flatMap(untilItEnds),
+    ),
+  )
+  return Effect.zipRight(Effect.scoped(first), Effect.forever(next))
+}
+
+export const main = (invocation: Invocation): Promise<number> => {
+  const { database } = pathsOf(invocation)
+  return runCommand(() =>
+    Effect.as(
+      invocation.get(option.watch) === true
+        ? watchTree(database, invocation)
+        : Effect.flatMap(attached(database), (sessions) => show(sessions, invocation, false)),
+      ExitCode.ok,
+    ),
   )
 }

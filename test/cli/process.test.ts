@@ -269,6 +269,24 @@ describe("reading commands", () => {
     })
   })
 
+  it("show the tree of the node that takes over, when the one that was watched has ended", async () => {
+    const serve = () => bench.start(["rpc", "--unix", join(bench.directory, "watched.sock"), ...echo])
+    const owner = serve()
+    await owner.until(/serving JSON-RPC/, "stderr")
+    const watcher = bench.start(["tree", "--watch"])
+    await watcher.until(/guardian/)
+    owner.child.kill("SIGKILL")
+    await owner.ended
+    const successor = serve()
+    await successor.until(/serving JSON-RPC/, "stderr")
+    await bench.run(["run", "to the next owner", ...echo])
+    await watcher.until(/conversation-\d+/)
+    watcher.child.kill("SIGINT")
+    expect(await watcher.ended).toMatchObject({ code: 130, stderr: "" })
+    successor.child.kill("SIGTERM")
+    await successor.ended
+  })
+
   it("say what a path is that is no database of ours, and leave it alone", async () => {
     const text = bench.write(
       "notes.txt",
