@@ -172,6 +172,14 @@ describe("the terminal renderer", () => {
     expect(shown(failed, pipe)).toBe("the model refused\n")
   })
 
+  it("says once what goes wrong every second", () => {
+    const full = event({ type: "notice", level: "warning", message: "the disk is full; it is tried again" })
+    const other = event({ type: "notice", level: "warning", message: "something else" })
+    expect(shown([full, full, full, other, full], pipe)).toBe(
+      "the disk is full; it is tried again\nsomething else\nthe disk is full; it is tried again\n",
+    )
+  })
+
   it("says that a reset answer starts over, and a retry when it comes", () => {
     const events = [
       event({ type: "text_delta", text: "Half an ans" }),

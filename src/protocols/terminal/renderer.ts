@@ -205,8 +205,13 @@ export const render = (view: View, event: Event): Rendered => {
     }
     case "usage_updated":
       return { view: { ...view, usage: event.total }, blocks: [] }
-    case "notice":
-      return alone(view, [line(event.level === "info" ? "dim" : event.level, oneLine(event.message))])
+    case "notice": {
+      const text = oneLine(event.message)
+      // What is tried again every second is said once.
+      if (event.level !== "info" && view.lastError === text) return { view, blocks: [] }
+      const told = event.level === "info" ? view : { ...view, lastError: text }
+      return alone(told, [line(event.level === "info" ? "dim" : event.level, text)])
+    }
     case "mode_changed":
       return alone(view, [line("dim", `mode: ${oneLine(event.mode)}`)])
     case "submission_updated": {
