@@ -29,6 +29,7 @@ import {
   sameFiberRefs,
   setFiberRefs,
   spanOf,
+  wait,
   wasInterrupted,
 } from "../../src/actors/kernel/effect-internals.ts"
 
@@ -63,6 +64,34 @@ describe("an Effect", () => {
         ),
       ).toBe(2)
       expect(yield* Effect.flip(chain(Effect.fail("no"), () => Effect.succeed(1)))).toBe("no")
+    }),
+  )
+})
+
+describe("a wait", () => {
+  it.effect("gives what it is resumed with, at once or later, the first time only", () =>
+    Effect.gen(function* () {
+      expect(yield* wait<number, never>((resume) => resume(Effect.succeed(1)))).toBe(1)
+      const later = wait<number, string>((resume) => {
+        queueMicrotask(() => {
+          resume(Effect.fail("no"))
+          resume(Effect.succeed(2))
+        })
+      })
+      expect(yield* Effect.flip(later)).toBe("no")
+      expect(yield* Effect.flip(later)).toBe("no") // can be run again
+    }),
+  )
+
+  it.effect("is a defect when its register throws, and can be interrupted", () =>
+    Effect.gen(function* () {
+      const thrower = wait<never, never>(() => {
+        throw new Error("thrown")
+      })
+      expect(yield* Effect.exit(thrower)).toEqual(Exit.die(new Error("thrown")))
+      const forked = yield* Effect.fork(wait<never, never>(() => {}))
+      yield* Effect.yieldNow()
+      expect(Exit.isInterrupted(yield* Fiber.interrupt(forked))).toBe(true)
     }),
   )
 })

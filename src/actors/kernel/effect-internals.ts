@@ -5,7 +5,18 @@
  * Why they are used: the public `getFiberRefs` copies the whole map at each call, the public child set is an Effect, and asking
  * `Exit.isExit` of every handler result costs more than handling a message.
  */
-import { Cause, Effect, type Fiber, FiberRef, FiberRefs, GlobalValue, Option, RuntimeFlags, type Tracer } from "effect"
+import {
+  Cause,
+  Effect,
+  type Fiber,
+  FiberId,
+  FiberRef,
+  FiberRefs,
+  GlobalValue,
+  Option,
+  RuntimeFlags,
+  type Tracer,
+} from "effect"
 
 interface FiberInternals {
   readonly _fiberRefs: FiberRefs.FiberRefs
@@ -54,20 +65,41 @@ export const hasSignals = (fiber: AnyFiber): boolean => internals(fiber)._queue.
 /** Puts an instruction on the fiber's stack: it goes on with the value of the fiber's next one. Must be called by the fiber itself. */
 export const pushFrame = (fiber: AnyFiber, frame: unknown): void => internals(fiber).pushStack(frame)
 
-interface Instruction {
+interface InstructionParts {
   readonly _op: string
   readonly value: unknown
   readonly cause: Cause.Cause<unknown>
 }
 
 /** An Exit is an Effect whose instruction tag is its own; other Effects have other tags. */
-export const instruction = (effect: Effect.Effect<unknown, unknown, unknown>): Instruction =>
+export const instruction = (effect: Effect.Effect<unknown, unknown, unknown>): InstructionParts =>
   // The public types say nothing of instructions.
-  effect as unknown as Instruction
+  effect as unknown as InstructionParts
 
 export const isExit = (effect: Effect.Effect<unknown, unknown, unknown>): boolean => {
   const { _op } = instruction(effect)
   return _op === "Success" || _op === "Failure"
+}
+
+interface Waiting {
+  effect_instruction_i0: unknown
+  effect_instruction_i1: unknown
+}
+
+const commit = (effect: Effect.Effect<never>) =>
+  // What the fiber calls to get at the instruction of an `async`.
+  (effect as unknown as { commit(): { readonly constructor: new (op: string) => Waiting } }).commit()
+
+/** The class of Effect's instructions. */
+const { constructor: Instruction } = commit(Effect.async<never>((_resume) => {}))
+
+/** `async` for a `register` without a cleanup: one instruction, no buffers around its callback. */
+export const wait = <A, E>(register: (resume: (outcome: Effect.Effect<A, E>) => void) => void): Effect.Effect<A, E> => {
+  const waiting = new Instruction("Async")
+  waiting.effect_instruction_i0 = register
+  waiting.effect_instruction_i1 = FiberId.none
+  // An object of Effect's own class.
+  return waiting as unknown as Effect.Effect<A, E>
 }
 
 /** `flatMap`, at once where the first step is done already. */

@@ -5,7 +5,7 @@ import { Context, Effect } from "effect"
 import { Ask } from "./ask.ts"
 import type { Behavior, SpawnOptions } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
-import type { AnyFiber } from "./effect-internals.ts"
+import { type AnyFiber, wait } from "./effect-internals.ts"
 import type { ActorDown, AskTimeout, SpawnError } from "./errors.ts"
 import { halt } from "./lifecycle.ts"
 import type { ActorRef, Down, ReplyTo } from "./ref.ts"
@@ -64,7 +64,7 @@ export const ask = <M, A, E = never>(
     const asker = fiber as AnyFiber
     if (cell.isRunBy(asker))
       return Effect.die(new Error(`actor ${cell.path}: expected another actor to ask, got itself`))
-    return Effect.async<A, E | ActorDown | AskTimeout>((resume) => {
+    return wait<A, E | ActorDown | AskTimeout>((resume) => {
       // What the actor answers has the types of the port that it was given.
       const pending = new Ask(cell, asker, resume as (outcome: Effect.Effect<unknown, unknown>) => void, timeoutMs)
       pending.message = message(pending)

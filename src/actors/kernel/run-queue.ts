@@ -22,6 +22,9 @@ const MAX_MICROTASKS = 1_024
 /** How many takes share one reading of the time (a power of two less one). */
 const CLOCK_EVERY = 15
 
+/** Workers on the stack above one another. */
+const MAX_NESTED = 16
+
 type Task = Cell | (() => void)
 
 export class RunQueue implements Scheduler.Scheduler {
@@ -36,6 +39,8 @@ export class RunQueue implements Scheduler.Scheduler {
   /** The worker that may take from the queue. */
   private active: Worker | null = null
   private readonly pool: Array<Worker> = []
+  /** Resumed fibers on the stack. */
+  private nested = 0
   /** Set while a worker parks: no yield between its last look at the queue and the park. */
   private parking = false
   /** Set while a parked worker is woken: its resumption runs here and now. */
@@ -71,17 +76,29 @@ export class RunQueue implements Scheduler.Scheduler {
     return opCountOf(fiber) > MAX_OPS && !this.parking ? 0 : false
   }
 
-  /** The next actor for `worker`; resumed fibers run on the way. Null when there is none or the slice is over. */
+  /**
+   * The next actor for `worker`; resumed fibers run on the way. Null when there is none or the slice is over.
+   *
+   * A resumed fiber may be a worker that has come to the end of its handler. It goes on with the queue then, until it suspends or
+   * there is nothing left, instead of parking for the worker beneath it on the stack to do so.
+   */
   take(worker: Worker): Cell | null {
-    if (this.active !== worker) return null
+    if (this.active !== worker) {
+      if (this.nested === 0 || this.nested > MAX_NESTED) return null
+      this.active = worker
+    }
     for (;;) {
       const task = this.next()
       if (task === undefined) {
         this.active = null
         return null
       }
-      if (typeof task === "function") task()
-      else if (task.status === QUEUED) return task
+      if (typeof task === "function") {
+        this.nested++
+        task()
+        this.nested--
+        this.active = worker
+      } else if (task.status === QUEUED) return task
     }
   }
 
@@ -118,6 +135,7 @@ export class RunQueue implements Scheduler.Scheduler {
   private readonly drain = (): void => {
     this.sliceStart = performance.now()
     this.over = false
+    this.nested = 0
     for (;;) {
       this.work()
       this.active = null

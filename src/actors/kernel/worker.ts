@@ -16,6 +16,7 @@ import {
   isExit,
   runtimeFlagsOf,
   setFiberRefs,
+  wait,
 } from "./effect-internals.ts"
 import { Envelope, type Handling } from "./envelope.ts"
 import { InPlace } from "./in-place.ts"
@@ -51,7 +52,7 @@ export class Worker {
 
   constructor(kernel: Kernel) {
     this.kernel = kernel
-    this.park = Effect.async<void>((resume) => {
+    this.park = wait<void, never>((resume) => {
       this.wake = resume
       kernel.parked(this)
     })
