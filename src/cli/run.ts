@@ -5,9 +5,10 @@ import { createInterface } from "node:readline"
 import { text as readAll } from "node:stream/consumers"
 import { Deferred, Effect, Stream } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
+import type { Event } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
-import { sanitize } from "../protocols/terminal/sanitize.ts"
+import { oneLine, sanitize } from "../protocols/terminal/sanitize.ts"
 import type { Invocation } from "./arguments.ts"
 import { nodeOptionsOf } from "./context.ts"
 import { type Choice, choiceOf, openConversation, titleOf } from "./conversation.ts"
@@ -59,7 +60,7 @@ const ask = (
       Deferred.unsafeDone(interrupt, Effect.void)
     })
     // Also where nothing is shown: an event says whether the answer was cut off.
-    const onEvent = format === "stream-json" ? printLine : (progress?.event ?? (() => {}))
+    const onEvent = format === "stream-json" ? printLine : (progress?.event ?? trouble())
     return yield* runPrompt({
       sessions,
       conversationId,
@@ -75,6 +76,16 @@ const ask = (
       ),
     )
   })
+
+/** In a pipe nothing is shown but trouble that holds the run up, such as a full disk: once each, on stderr. */
+const trouble = () => {
+  const told = new Set<string>()
+  return (event: Event): void => {
+    if (event.type !== "notice" || event.level === "info" || told.has(event.message)) return
+    told.add(event.message)
+    process.stderr.write(`super-pi: ${oneLine(event.message)}\n`)
+  }
+}
 
 /** Prints how a prompt ended; gives the exit code. */
 const conclude = (outcome: Outcome, format: Format): number => {

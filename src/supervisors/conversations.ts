@@ -5,9 +5,9 @@
  */
 import { Cause, Deferred, Effect, Option } from "effect"
 import { newReference, noConversation } from "../actors/conversation/failures.ts"
-import { type ConversationNeeds, conversation, UnknownConversation } from "../actors/conversation/index.ts"
+import { type ConversationNeeds, conversation } from "../actors/conversation/index.ts"
 import type { ConversationMessage } from "../actors/conversation/messages.ts"
-import { type ActorRef, ActorSystem, behavior, type SpawnError, spawn } from "../actors/kernel/index.ts"
+import { type ActorRef, ActorSystem, behavior, SpawnError, spawn } from "../actors/kernel/index.ts"
 import type { Failure } from "../domain/failure.ts"
 import { ServiceFailure } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
@@ -97,17 +97,31 @@ export const makeConversations = (
 
 /** What a start that failed tells the caller. */
 const spawnFailure = (id: ConversationId, error: SpawnError): Effect.Effect<Failure> => {
-  const cause = error.cause === null ? null : Cause.squash(error.cause)
-  if (hasTag(cause, "UnknownConversation") || cause instanceof UnknownConversation) {
-    return Effect.succeed(noConversation(id))
-  }
+  const cause = rootOf(error)
+  if (hasTag(cause, "UnknownConversation")) return Effect.succeed(noConversation(id))
   const reference = newReference()
-  const message = cause instanceof Error ? cause.message : error.message
-  const failure = new ServiceFailure({ code: "conversation_failed", detail: message, reference })
+  const message = cause instanceof Error ? cause.message : String(cause)
+  const failure = hasTag(cause, "CorruptRow")
+    ? new ServiceFailure({
+        code: "corrupt",
+        detail: `conversation ${id} cannot go on: ${message}; restore the row from a copy, or remove the conversation with: super-pi session rm ${id}`,
+        reference,
+      })
+    : new ServiceFailure({
+        code: "conversation_failed",
+        detail: `conversation ${id} did not start: ${message}`,
+        reference,
+      })
   return Effect.as(
     Effect.logError(`conversation ${id} did not start`, error.cause ?? error).pipe(Effect.annotateLogs({ reference })),
     failure,
   )
+}
+
+/** What made a start fail at last: a keeper fails because its machine did. */
+const rootOf = (error: SpawnError): unknown => {
+  const inner = error.cause === null ? error : Cause.squash(error.cause)
+  return inner !== error && inner instanceof SpawnError ? rootOf(inner) : inner
 }
 
 const hasTag = (value: unknown, tag: string): boolean =>

@@ -1,14 +1,21 @@
 /**
  * The sessions service of the node that owns the database: the contract's messages, brought to conversation actors.
  */
-import { Clock, Effect, Random, Schedule, Schema, Stream } from "effect"
+import { Clock, Effect, Option, Random, Schedule, Schema, Stream } from "effect"
 import type { Settled } from "../actors/contract.ts"
 import { noConversation, orStorageFailure, storageFailure } from "../actors/conversation/failures.ts"
 import type { EventHub } from "../actors/conversation/hub.ts"
 import type { SubmissionRow } from "../actors/conversation/machine/data.ts"
 import type { ConversationMessage } from "../actors/conversation/messages.ts"
 import { receiptOf } from "../actors/conversation/settle.ts"
-import { type ActorDown, type ActorSystemService, type AskTimeout, ask, type ReplyTo } from "../actors/kernel/index.ts"
+import {
+  type ActorDown,
+  type ActorSystemService,
+  type AskTimeout,
+  ask,
+  type ReplyTo,
+  tell,
+} from "../actors/kernel/index.ts"
 import { sessionSummary } from "../actors/session-summary.ts"
 import type { SessionsService, Target } from "../actors/sessions.ts"
 import type { AgentDocument } from "../domain/document.ts"
@@ -194,18 +201,24 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     return from(after)
   }
 
+  /** Whether the conversation has work: asked of its actor where it is in memory, of the store otherwise (it need not be able to start). */
+  const works = (target: Target): Effect.Effect<boolean, Failure> =>
+    Effect.flatMap(conversations.peek(target.conversationId), (ref) =>
+      Option.isSome(ref)
+        ? Effect.map(state(target), (now) => now.state !== "idle" || now.turn_id !== null || now.queued.length > 0)
+        : Effect.map(orStorageFailure(store.openTasks(target.conversationId)), (tasks) => tasks.length > 0),
+    )
+
   const remove: SessionsService["remove"] = (target) =>
     Effect.gen(function* () {
       yield* allowed(target)
-      const current = yield* state(target)
-      if (current.state !== "idle" || current.turn_id !== null || current.queued.length > 0) {
+      if (yield* works(target)) {
         return yield* new Busy({
           what: "conversation",
           detail: "cancel its work before removing it",
           retryAfterMs: null,
         })
       }
-      yield* request<void>(target, (reply) => ({ type: "leave", reply }))
       yield* store
         .commit({ removeConversations: [target.conversationId] })
         .pipe(
@@ -216,6 +229,9 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
           ),
         )
       principals.delete(target.conversationId)
+      // Last, so that a watcher who comes back at once finds nothing to start again.
+      const ref = yield* conversations.peek(target.conversationId)
+      if (Option.isSome(ref)) yield* tell(ref.value, { type: "leave" })
       return { removed: true }
     })
 

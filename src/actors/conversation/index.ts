@@ -25,7 +25,7 @@ import { ConversationSettings } from "./settings.ts"
 import { type Change, Shell } from "./shell.ts"
 
 /** The conversation does not exist. */
-export class UnknownConversation extends EffectData.TaggedError("UnknownConversation")<{
+class UnknownConversation extends EffectData.TaggedError("UnknownConversation")<{
   readonly conversation: ConversationId
 }> {
   override get message() {
@@ -61,6 +61,7 @@ const start = (
       tools: yield* Tools,
       settings: yield* ConversationSettings,
       clock: yield* Effect.clock,
+      defaultModel: yield* (yield* Models).defaultModel.pipe(Effect.orElseSucceed(() => "")),
       random: Math.random,
     }
     const loaded = yield* load(services.store, id)
@@ -83,10 +84,7 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
     case "await":
       return Effect.as(shell.awaitSubmission(message.submission, message.reply), keep<Shell>(shell))
     case "leave":
-      return Effect.sync(() => {
-        message.reply.succeed(undefined)
-        return stopMachine()
-      })
+      return Effect.succeed(stopMachine())
     case "hibernate":
       return Effect.succeed(shell.idle ? stopMachine() : keep<Shell, ConversationMessage>(shell, [shell.hibernation()]))
     case "parts":

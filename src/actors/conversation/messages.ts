@@ -16,6 +16,6 @@ export type ConversationMessage =
   | { readonly type: "watch"; readonly reply: Reply<EventHub> }
   | { readonly type: "await"; readonly submission: SubmissionId; readonly reply: Reply<Settled> }
   /** The conversation is about to be deleted: leave memory. */
-  | { readonly type: "leave"; readonly reply: Reply<void> }
+  | { readonly type: "leave" }
   /** Sent by the actor to itself: time to look whether it may leave memory. */
   | { readonly type: "hibernate" }

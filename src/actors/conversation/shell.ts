@@ -35,6 +35,7 @@ import { decide } from "./machine/decide.ts"
 import { Draft } from "./machine/draft.ts"
 import { flushLive } from "./machine/run.ts"
 import type { ConversationMessage } from "./messages.ts"
+import { streamed, withActions } from "./pieces.ts"
 import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 import { heldUpIn, justSettled, settledIn } from "./settle.ts"
@@ -48,6 +49,8 @@ export interface Services {
   readonly models: ModelsService
   readonly tools: ToolsService
   readonly settings: ConversationSettingsService
+  /** The node's default model, "" where it has none. */
+  readonly defaultModel: string
   readonly clock: Clock.Clock
   readonly random: () => number
 }
@@ -101,7 +104,7 @@ export class Shell {
   }
 
   view() {
-    return viewOf(this.data, this.services.settings, this.hub.newest)
+    return viewOf(this.data, this.services, this.hub.newest)
   }
 
   /** Nothing runs, waits or watches: the actor may leave memory. */
@@ -386,15 +389,3 @@ export class Shell {
 }
 
 type Go = Extract<Decision, { readonly type: "go" }>
-
-/** Pieces of an answer: they are staged and published, and never commit. */
-const streamed: ReadonlySet<MachineEvent["type"]> = new Set(["text", "thinking", "callDelta"])
-
-const withActions = (
-  change: Change,
-  before: ReadonlyArray<MachineAction<ConversationMessage>>,
-  after: ReadonlyArray<MachineAction<ConversationMessage>>,
-): Change =>
-  change._tag === "Next" || change._tag === "Keep"
-    ? { ...change, actions: [...before, ...change.actions, ...after] }
-    : change

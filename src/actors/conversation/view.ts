@@ -6,13 +6,19 @@ import type { Data } from "./machine/data.ts"
 import { sumUsage } from "./machine/run.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 
+/** What a conversation follows where it chose nothing. */
+interface Defaults {
+  readonly settings: ConversationSettingsService
+  readonly defaultModel: string
+}
+
 /** `seq_no` is the newest event's number. */
-export const viewOf = (data: Data, settings: ConversationSettingsService, seqNo: number): SessionState => {
+export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: number): SessionState => {
   const { agent, parked, run } = data
   return {
     conversation_id: data.conversation.id,
     state: data.state,
-    model: run?.model !== undefined && run.model !== "" ? run.model : (agent.model ?? ""),
+    model: run?.model !== undefined && run.model !== "" ? run.model : (agent.model ?? defaultModel),
     mode: agent.mode ?? settings.defaultMode,
     cwd: agent.cwd ?? settings.defaultCwd,
     title: data.conversation.title,
