@@ -58,7 +58,8 @@ export const geminiThinking = (name: string, effort: Effort | undefined): Gemini
 
 /** Claude's thinking: adaptive with an effort from 4.6 on, a budget in tokens before, nothing for the oldest. */
 export type ClaudeThinking =
-  | { readonly type: "adaptive"; readonly effort: "low" | "medium" | "high" | "max" }
+  /** `room`: tokens beside the answer's own, since the model's thinking counts as output. */
+  | { readonly type: "adaptive"; readonly effort: "low" | "medium" | "high" | "max"; readonly room: number }
   | { readonly type: "budget"; readonly budgetTokens: number }
   | { readonly type: "disabled" }
 
@@ -74,7 +75,7 @@ const claudeBudget: Readonly<Record<Exclude<Effort, "none">, number>> = {
 const isAdaptiveClaude = (name: string): boolean =>
   !/claude-(instant|2|3|(opus|sonnet|haiku)-4-(0|1|5|2025))/.test(name)
 
-/** Most tokens of one answer of the models with a thinking budget. */
+/** Most tokens of one answer, thinking included. */
 const claudeOutput = (name: string) => (/claude-opus-4-(0|1|2025)/.test(name) ? 32_000 : 64_000)
 
 /**
@@ -90,7 +91,8 @@ export const claudeThinking = (
   if (isAdaptiveClaude(name)) {
     if (effort === "none") return { type: "disabled" }
     const level = effort === "minimal" ? "low" : effort
-    return { type: "adaptive", effort: level === "max" && name.includes("sonnet-4-6") ? "high" : level }
+    const room = Math.max(0, Math.min(claudeBudget[effort], claudeOutput(name) - answerTokens))
+    return { type: "adaptive", effort: level === "max" && name.includes("sonnet-4-6") ? "high" : level, room }
   }
   if (effort === "none" || /claude-(instant|2|3-(haiku|opus|sonnet|5))/.test(name)) return undefined
   return {

@@ -80,11 +80,18 @@ describe("Claude's thinking", () => {
   })
 
   it("is adaptive with an effort from 4.6 on", () => {
-    const adaptive = (effort: string) => ({ type: "adaptive", effort })
-    const row = ["low", "low", "medium", "high", "max"].map(adaptive)
+    const room = { minimal: 1_024, low: 4_096, medium: 8_192, high: 16_384, max: 32_000 }
+    const adaptive = (effort: string, asked: keyof typeof room) => ({ type: "adaptive", effort, room: room[asked] })
+    const row = [
+      adaptive("low", "minimal"),
+      adaptive("low", "low"),
+      adaptive("medium", "medium"),
+      adaptive("high", "high"),
+      adaptive("max", "max"),
+    ]
     expect(budgets("claude-opus-4-6")).toEqual([{ type: "disabled" }, ...row])
     expect(budgets("claude-opus-5-5")).toEqual([{ type: "disabled" }, ...row])
-    expect(budgets("claude-sonnet-4-6").at(-1)).toEqual(adaptive("high"))
+    expect(budgets("claude-sonnet-4-6").at(-1)).toEqual(adaptive("high", "max"))
   })
 
   it("is left to the service without an effort", () => {

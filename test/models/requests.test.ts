@@ -243,6 +243,7 @@ describe("options of a request", () => {
     expect(await ask("claude-opus-4-6", { effort: "max" })).toMatchObject({
       thinking: { type: "adaptive" },
       output_config: { effort: "max" },
+      max_tokens: 8_192 + 32_000,
     })
     expect(await ask("claude-sonnet-4-5")).not.toHaveProperty("thinking")
   })

@@ -78,7 +78,8 @@ export const anthropicProvider = (env: Env, settings: ModelSettings): ModelProvi
               ? { thinking: { type: "enabled", budgetTokens: thinking.budgetTokens } }
               : { thinking: { type: "disabled" } }
       return {
-        maxOutputTokens: answerTokens,
+        // The SDK adds a budget by itself; what an adaptive model thinks is ours to add.
+        maxOutputTokens: answerTokens + (thinking?.type === "adaptive" ? thinking.room : 0),
         prompt: withCacheBreakpoints,
         ...(anthropic === undefined ? {} : { providerOptions: { anthropic } }),
       }
