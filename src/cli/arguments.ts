@@ -250,7 +250,7 @@ export const parse = (root: Command, argv: ReadonlyArray<string>): Parsed => {
     const list = shownCommands(command)
       .map((one) => one.name)
       .join(", ")
-    return fault(`${where}: which one? ${list}. See: ${where} --help`)
+    return fault(`which ${where}? ${list}. See: ${where} --help`)
   }
 
   const values = new Map<Option<unknown>, unknown>()

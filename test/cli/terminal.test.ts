@@ -292,6 +292,7 @@ describe("sanitising", () => {
       "ared blink c d e",
     )
     expect(sanitize("one\r\ntwo\rthree\ttab")).toBe("one\ntwo\nthree\ttab")
+    expect(sanitize("safe\u202Egnp.exe\u202C \u2066x\u2069")).toBe("safegnp.exe x")
     expect(oneLine("a\n\n  b\u0007\tc")).toBe("a b c")
   })
 

@@ -43,9 +43,12 @@ const sequenceEnd = (text: string, at: number): number | null => {
   return null
 }
 
-/** Control characters but newline and tab; DEL and C1 included. */
+/** Control characters but newline and tab: DEL, C1 and the directional overrides that show text in another order than it has. */
 const isControl = (code: number): boolean =>
-  (code < 0x20 && code !== 0x0a && code !== 0x09) || (code >= 0x7f && code <= 0x9f)
+  (code < 0x20 && code !== 0x0a && code !== 0x09) ||
+  (code >= 0x7f && code <= 0x9f) ||
+  (code >= 0x202a && code <= 0x202e) ||
+  (code >= 0x2066 && code <= 0x2069)
 
 const introducers = new Set([0x1b, 0x9b, 0x9d, 0x90, 0x98, 0x9e, 0x9f])
 
