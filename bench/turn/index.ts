@@ -68,9 +68,9 @@ const measure = async (open: OpenEngine, { conversations, turns }: Shape): Promi
 const middle = (rounds: ReadonlyArray<Measured>, of: (measured: Measured) => number): number => median(rounds.map(of))
 
 const compare = async (shape: Shape, peer: OpenEngine) => {
-  // Once beforehand, so that no round pays for the compilation of hot code.
-  await measure(openProduct, long)
-  await measure(openFloor, long)
+  // Beforehand until the code is compiled, which takes about a thousand turns: a node runs for days.
+  await measure(openProduct, { conversations: 10, turns: 100 })
+  await measure(openFloor, { conversations: 10, turns: 100 })
   const ours: Array<Measured> = []
   const floor: Array<Measured> = []
   for (let round = 0; round < ROUNDS; round++) {
