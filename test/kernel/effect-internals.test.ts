@@ -18,6 +18,7 @@ import {
 import {
   type AnyFiber,
   chain,
+  currentFiber,
   fiberRefsOf,
   fiberRefValue,
   forkScopeOverride,
@@ -96,6 +97,14 @@ describe("a wait", () => {
   )
 })
 
+const attempt = (): Exit.Exit<AnyFiber, unknown> => {
+  try {
+    return Exit.succeed(currentFiber())
+  } catch (error) {
+    return Exit.fail(error)
+  }
+}
+
 describe("a fiber", () => {
   it.effect("gives its fiber-local values without copying, and takes others wholesale", () =>
     Effect.gen(function* () {
@@ -106,6 +115,21 @@ describe("a fiber", () => {
       expect(fiberRefValue(fiberRefsOf(fiber), Local)).toBe(5)
       setFiberRefs(fiber, before)
       expect(yield* FiberRef.get(Local)).toBe(0)
+    }),
+  )
+
+  it.effect("is the current one in every step, also after a nested run, and outside there is none", () =>
+    Effect.gen(function* () {
+      const fiber = yield* self
+      expect(yield* Effect.sync(currentFiber)).toBe(fiber)
+      expect(Effect.runSync(Effect.sync(currentFiber))).not.toBe(fiber)
+      expect(currentFiber()).toBe(fiber)
+      yield* Effect.yieldNow()
+      expect(currentFiber()).toBe(fiber)
+      const outside = yield* Effect.async<Exit.Exit<AnyFiber, unknown>>((resume) => {
+        setImmediate(() => resume(Effect.succeed(attempt())))
+      })
+      expect(Exit.isFailure(outside)).toBe(true)
     }),
   )
 

@@ -59,6 +59,17 @@ export const opCountOf = (fiber: AnyFiber): number => internals(fiber).currentOp
 
 export const spanOf = (fiber: AnyFiber): Tracer.AnySpan | undefined => internals(fiber).currentSpan
 
+/** Where `Fiber.getCurrentFiber` looks. */
+const current = "effect/FiberCurrent"
+
+/** The fiber that runs the calling code, without the Option. Throws outside of one. */
+export const currentFiber = (): AnyFiber => {
+  // A global that the fiber sets while it runs.
+  const fiber = (globalThis as unknown as { readonly [current]: AnyFiber | null | undefined })[current]
+  if (fiber === undefined || fiber === null) throw new Error("currentFiber: expected to be called by a fiber")
+  return fiber
+}
+
 /** Whether the fiber has been told something (an interruption, mostly) that it looks at before its next operation. */
 export const hasSignals = (fiber: AnyFiber): boolean => internals(fiber)._queue.length > 0
 

@@ -1,11 +1,11 @@
 /**
  * What can be done with actors from anywhere: spawn, tell, ask, watch, stop.
  */
-import { Context, Effect } from "effect"
+import { Context, Effect, Effectable } from "effect"
 import { Ask } from "./ask.ts"
 import type { Behavior, SpawnOptions } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
-import { type AnyFiber, wait } from "./effect-internals.ts"
+import { type AnyFiber, currentFiber, wait } from "./effect-internals.ts"
 import type { ActorDown, AskTimeout, SpawnError } from "./errors.ts"
 import { halt } from "./lifecycle.ts"
 import type { ActorRef, Down, ReplyTo } from "./ref.ts"
@@ -16,21 +16,38 @@ import { ActorSystem } from "./system.ts"
 /** How long an ask waits by default, as in OTP. */
 export const defaultAskTimeoutMs = 5_000
 
+type SpawnUnder = SpawnOptions & { readonly parent?: ActorRef<never> }
+
 /**
  * Starts an actor and gives its ref once `init` has succeeded. Its handlers run with the services and fiber-local values of the
  * calling fiber. Without `parent` it is a child of the system's guardian.
  */
 export const spawn = <S, M, R = never>(
   behavior: Behavior<S, M, R>,
-  options?: SpawnOptions & { readonly parent?: ActorRef<never> },
-): Effect.Effect<ActorRef<M>, SpawnError, R | ActorSystem> =>
-  Effect.withFiberRuntime<ActorRef<M>, SpawnError, R>((fiber) => {
+  options?: SpawnUnder,
+): Effect.Effect<ActorRef<M>, SpawnError, R | ActorSystem> => new Spawn(behavior, options)
+
+/** A class of its own, as it takes half of what a closure in an Effect takes. */
+class Spawn<S, M, R> extends Effectable.Class<ActorRef<M>, SpawnError, R | ActorSystem> {
+  private readonly behavior: Behavior<S, M, R>
+  private readonly options: SpawnUnder | undefined
+
+  constructor(behavior: Behavior<S, M, R>, options: SpawnUnder | undefined) {
+    super()
+    this.behavior = behavior
+    this.options = options
+  }
+
+  override commit(): Effect.Effect<ActorRef<M>, SpawnError> {
+    const { behavior, options } = this
+    const fiber = currentFiber()
     const parent = cellOf(options?.parent ?? Context.unsafeGet(contextOf(fiber), ActorSystem).guardian)
-    return parent.kernel.spawn(fiber as AnyFiber, behavior, parent, options)
-  })
+    return parent.kernel.spawn(fiber, behavior, parent, options)
+  }
+}
 
 // The R of `spawn` demands the system, so it is in the context of every fiber that gets here.
-const contextOf = (fiber: { readonly currentContext: Context.Context<never> }): Context.Context<ActorSystem> =>
+const contextOf = (fiber: AnyFiber): Context.Context<ActorSystem> =>
   fiber.currentContext as Context.Context<ActorSystem>
 
 /**
