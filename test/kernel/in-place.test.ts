@@ -138,6 +138,21 @@ describe("a handler's steps in place", () => {
     }),
   )
 
+  it.effect("a failure that changes fiber-local values leaves nothing behind for the next handler", () =>
+    Effect.withFiberRuntime<void>((fiber) => {
+      const inPlace = new InPlace(fiber as AnyFiber, runtimeFlagsOf(fiber as AnyFiber))
+      const changing = Effect.withFiberRuntime<number, string>((self) => {
+        self.setFiberRef(Local, 1)
+        return Effect.fail("no")
+      })
+      const next: Array<number> = []
+      expect(inPlace.run(Effect.map(changing, (n) => next.push(n)))).toEqual(Exit.fail("no"))
+      expect(inPlace.run(Effect.sync(() => 3))).toEqual(Exit.succeed(3))
+      expect(next).toEqual([])
+      return Effect.void
+    }),
+  )
+
   it.effect("a service that is missing is the defect that Effect makes of it", () =>
     Effect.gen(function* () {
       const Missing = Context.GenericTag<"Missing", number>("test/Missing")

@@ -68,7 +68,8 @@ export class InPlace {
       this.current = Effect.failCause(causeOf(thrown))
     }
     const { _op } = known(this.current)
-    const done = (_op === "Success" && this.frames.length === 0) || _op === "Failure"
+    if (_op === "Failure") this.frames.length = 0 // none of them catches
+    const done = _op === "Failure" || (_op === "Success" && this.frames.length === 0)
     return done && !hasSignals(this.fiber) ? this.current : null
   }
 
@@ -92,9 +93,6 @@ export class InPlace {
             frame._op === "OnSuccess" ? frame.effect_instruction_i1(step.value) : this.iterate(frame, step.value)
           break
         }
-        case "Failure":
-          frames.length = 0 // none of them catches
-          return
         case "Commit":
           this.current = step.commit()
           break
