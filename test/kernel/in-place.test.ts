@@ -3,8 +3,8 @@
  * src/actors/kernel/in-place.ts knows.
  */
 import { describe, expect, it } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, FiberRef, Option, Ref } from "effect"
-import { type AnyFiber, runtimeFlagsOf } from "../../src/actors/kernel/effect-internals.ts"
+import { Cause, Context, Effect, Exit, FiberRef, FiberRefs, Option, Ref } from "effect"
+import { type AnyFiber, fiberRefsOf, runtimeFlagsOf, setFiberRefs } from "../../src/actors/kernel/effect-internals.ts"
 import { InPlace } from "../../src/actors/kernel/in-place.ts"
 import { ActorSystem, ask, behavior, type ReplyTo, spawn, stop, unsafeTell } from "../../src/actors/kernel/index.ts"
 
@@ -142,7 +142,7 @@ describe("a handler's steps in place", () => {
     Effect.withFiberRuntime<void>((fiber) => {
       const inPlace = new InPlace(fiber as AnyFiber, runtimeFlagsOf(fiber as AnyFiber))
       const changing = Effect.withFiberRuntime<number, string>((self) => {
-        self.setFiberRef(Local, 1)
+        setFiberRefs(self as AnyFiber, FiberRefs.delete(fiberRefsOf(self as AnyFiber), Local))
         return Effect.fail("no")
       })
       const next: Array<number> = []
