@@ -19,6 +19,7 @@ const watcherLimit = 1_024
 class Watcher {
   private backlog: Array<Event> = []
   private wake: (() => void) | null = null
+  private due = false
   private ended = false
   private readonly snapshot: () => Event
 
@@ -37,10 +38,16 @@ class Watcher {
     this.signal()
   }
 
+  /** Wakes the reader when the handlers that run now have ended: what they publish comes as one chunk, and ahead of their replies. */
   private signal(): void {
-    const wake = this.wake
-    this.wake = null
-    wake?.()
+    if (this.wake === null || this.due) return
+    this.due = true
+    queueMicrotask(() => {
+      this.due = false
+      const wake = this.wake
+      this.wake = null
+      wake?.()
+    })
   }
 
   /** All events waiting; suspends while there are none; fails with none at the end. */
