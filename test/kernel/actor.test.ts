@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, FiberRef, Layer, Option, Scope, TestClock } from "effect"
+import { cellOf } from "../../src/actors/kernel/cell.ts"
 import {
   ActorDown,
   ActorSystem,
@@ -16,6 +17,7 @@ import {
   stop,
   tell,
   unsafeTell,
+  watch,
 } from "../../src/actors/kernel/index.ts"
 import { add, type CounterMessage, counter, crash, getTotal, withSystem } from "./support.ts"
 
@@ -469,5 +471,21 @@ describe("the system", () => {
       )
       expect(a).not.toBe(b)
     }),
+  )
+})
+
+describe("a dead actor", () => {
+  it.effect("keeps no more than its name for those who hold its ref", () =>
+    Effect.gen(function* () {
+      const plain = yield* spawn(counter)
+      const named = yield* spawn(counter, { name: "alice" })
+      for (const ref of [plain, named]) {
+        const { path } = ref
+        yield* watch(ref)
+        yield* stop(ref)
+        expect(ref.path).toBe(path)
+      }
+      expect(cellOf(plain).hasExtras).toBeNull()
+    }).pipe(withSystem),
   )
 })

@@ -36,6 +36,7 @@ export const bury = (cell: Cell, reason: StopReason): void => {
   extras.blocked = extras.watching = null
   const { starting, watchers } = extras
   extras.starting = extras.watchers = null
+  cell.forgetExtras()
   starting?.failed(reason)
   for (const watcher of watchers ?? []) watcher.notify(cell, reason)
 }

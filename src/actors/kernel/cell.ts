@@ -70,6 +70,11 @@ export class Cell extends Mailbox implements ActorContext<unknown>, ActorRef<unk
     return this.extra
   }
 
+  /** Of the extras a dead actor keeps its name alone: who holds its ref should not hold them too. */
+  forgetExtras(): void {
+    if (this.extra?.name === null) this.extra = null
+  }
+
   get ref(): ActorRef<unknown> {
     return this
   }
