@@ -45,7 +45,8 @@ const reachesModel = (message: Message): boolean =>
   message.role !== "assistant" ||
   (message.stopReason !== "aborted" && message.stopReason !== "error" && message.stopReason !== "deferred")
 
-const missingResult = (callId: string, toolName: string): ToolResultMessage => ({
+/** The error result of a call that has none. */
+export const missingResult = (callId: string, toolName: string): ToolResultMessage => ({
   role: "tool",
   callId,
   toolName,

@@ -5,9 +5,9 @@
 import type { ExecutionMode } from "./document.ts"
 
 /** What a call may touch. */
-export type ToolEffectName = "read" | "fs_write" | "exec" | "net_read" | "net_write" | "state_write"
+export type ToolEffect = "read" | "fs_write" | "exec" | "net_read" | "net_write" | "state_write"
 
-const allowed: { readonly [mode in ExecutionMode]: ReadonlySet<ToolEffectName> } = {
+const allowed: { readonly [mode in ExecutionMode]: ReadonlySet<ToolEffect> } = {
   plan: new Set(["read", "net_read"]),
   "accept-edits": new Set(["read", "net_read", "state_write"]),
   auto: new Set(["read", "net_read", "state_write", "fs_write", "exec", "net_write"]),
@@ -17,13 +17,9 @@ const allowed: { readonly [mode in ExecutionMode]: ReadonlySet<ToolEffectName> }
 const edits: ReadonlySet<string> = new Set(["write", "edit"])
 
 /** Why a call is blocked, or null when it may go ahead. A tool that states no effects counts as doing everything. */
-export const blockReason = (
-  mode: ExecutionMode,
-  tool: string,
-  effects: ReadonlyArray<ToolEffectName>,
-): string | null => {
+export const blockReason = (mode: ExecutionMode, tool: string, effects: ReadonlyArray<ToolEffect>): string | null => {
   if (mode === "accept-edits" && edits.has(tool)) return null
-  const stated: ReadonlyArray<ToolEffectName> = effects.length === 0 ? ["exec"] : effects
+  const stated: ReadonlyArray<ToolEffect> = effects.length === 0 ? ["exec"] : effects
   const beyond = stated.filter((effect) => !allowed[mode].has(effect))
   if (beyond.length === 0) return null
   return `Blocked: the mode "${mode}" does not allow ${tool} (${beyond.join(", ")}). ${

@@ -12,8 +12,9 @@
  * prompts in a row after a turn that was cancelled are as they should be, and only joined for services that want turns to alternate.
  */
 import { type CleanAssistant, cleanAssistant, cleanMessage } from "./clean-message.ts"
+import { missingResult } from "./context.ts"
 import { isRecord } from "./json.ts"
-import type { Message, ToolResultMessage, UserMessage } from "./message.ts"
+import type { Message, UserMessage } from "./message.ts"
 import { type Note, sameItems } from "./well-formed.ts"
 
 /** What a service demands beyond well-formed messages. */
@@ -45,14 +46,6 @@ export interface Repaired {
 }
 
 const user = (text: string): UserMessage => ({ role: "user", content: [{ type: "text", text }] })
-
-const missingResult = (callId: string, name: string): ToolResultMessage => ({
-  role: "tool",
-  callId,
-  toolName: name,
-  content: [{ type: "text", text: "No result: the call was interrupted." }],
-  isError: true,
-})
 
 /** An open group as it is sent. */
 interface Arranged {

@@ -5,7 +5,7 @@
 import type { Stream } from "effect"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { Effort } from "../domain/document.ts"
-import type { AssistantPart, Message, StopReason, ToolSpec } from "../domain/message.ts"
+import type { AssistantPart, Message, StopReason } from "../domain/message.ts"
 import type { Usage } from "../domain/usage.ts"
 import type { ModelsOptions } from "./service.ts"
 
@@ -161,5 +161,3 @@ export class Models extends Context.Tag("super-pi/Models")<Models, ModelsService
       ),
     )
 }
-
-export type { ToolSpec }

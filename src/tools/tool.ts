@@ -5,9 +5,10 @@
 import type { Effect, Schema } from "effect"
 import type { Json, JsonObject } from "../domain/json.ts"
 import type { ToolSpec, UserPart } from "../domain/message.ts"
+import type { ToolEffect } from "../domain/permissions.ts"
 
 /** What a call may touch; permissions and workspaces decide by it. */
-export type ToolEffect = "read" | "fs_write" | "exec" | "net_read" | "net_write" | "state_write"
+export type { ToolEffect }
 
 /** Directives to the conversation. */
 export interface ToolControl {

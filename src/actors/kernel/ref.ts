@@ -1,6 +1,8 @@
 /**
  * The typed address of an actor. It stays valid across restarts; after the actor's final end it addresses nothing.
  */
+import type { StopReason } from "./stop-reason.ts"
+
 declare const Accepts: unique symbol
 
 export interface ActorRef<in M> {
@@ -15,7 +17,7 @@ export interface ActorRef<in M> {
 /** What a watcher learns when a watched actor has ended for good. */
 export interface Down {
   readonly ref: ActorRef<never>
-  readonly reason: import("./stop-reason.ts").StopReason
+  readonly reason: StopReason
 }
 
 /**

@@ -9,7 +9,7 @@ import type { AgentDocument, LiveDocument, UsageDocument } from "../../../domain
 import type { Entry } from "../../../domain/entry.ts"
 import type { EventBody, MachineState } from "../../../domain/event.ts"
 import type { Failure } from "../../../domain/failure.ts"
-import type { ConversationId, DocumentId, EntryId, SubmissionId, TaskId } from "../../../domain/ids.ts"
+import type { DocumentId, EntryId, SubmissionId, TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { AssistantPart, StopReason, SystemMessage, ToolCallPart, UserPart } from "../../../domain/message.ts"
 import type { Submission, WhenBusy } from "../../../domain/submission.ts"
@@ -234,5 +234,3 @@ export const defaultPolicy: Policy = {
   parallelCalls: 8,
   maxTurns: 200,
 }
-
-export type { ConversationId }
