@@ -13,6 +13,10 @@ export type DocumentScope = typeof DocumentScope.Type
 export const DocumentHistory = Schema.Literal("latest", "rewindable")
 export type DocumentHistory = typeof DocumentHistory.Type
 
+/** What a fork starts with: nothing (its definition's initial value), the parent's current value, or its value as of the fork entry. */
+export const ForkPolicy = Schema.Literal("initial", "current", "asOf")
+export type ForkPolicy = typeof ForkPolicy.Type
+
 /** One incarnation of a document with its current value. */
 export const DocumentRecord = Schema.Struct({
   id: DocumentId,
@@ -25,6 +29,7 @@ export const DocumentRecord = Schema.Struct({
   /** Version of the definition that wrote `value`. */
   version: Schema.NonNegativeInt,
   history: DocumentHistory,
+  fork: ForkPolicy,
   value: Json,
   createdSeq: Seq,
   retiredSeq: Schema.NullOr(Seq),

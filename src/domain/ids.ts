@@ -21,6 +21,9 @@ export type SubmissionId = typeof SubmissionId.Type
 export const DocumentId = id("DocumentId")
 export type DocumentId = typeof DocumentId.Type
 
+export const JobId = id("JobId")
+export type JobId = typeof JobId.Type
+
 /** The strictly increasing number of a commit, stamped on every row that it writes. */
 export const Seq = id("Seq")
 export type Seq = typeof Seq.Type

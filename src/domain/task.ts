@@ -31,9 +31,14 @@ export const TaskKind = {
   scheduleRun: "pi.schedule-run",
 } as const
 
+/** When a waiting task wakes: once every task of `on` has ended. `failFast` also aborts the others at the first failure. */
+export const WaitPolicy = Schema.Literal("allSettled", "failFast")
+export type WaitPolicy = typeof WaitPolicy.Type
+
 export const Task = Schema.Struct({
   id: TaskId,
-  conversation: ConversationId,
+  /** The conversation that it works for; null for a workflow beside conversations. */
+  conversation: Schema.NullOr(ConversationId),
   kind: Schema.NonEmptyString,
   version: Schema.NonNegativeInt,
   input: Json,
@@ -54,7 +59,14 @@ export const Task = Schema.Struct({
   leaseUntil: Schema.NullOr(Schema.Int),
   /** Milliseconds since the epoch at which a sleeping task wakes. */
   wakeAt: Schema.NullOr(Schema.Int),
+  /** What a waiting task waits for; null in every other status. */
+  waitingOn: Schema.NullOr(Schema.Struct({ on: Schema.Array(TaskId), policy: WaitPolicy })),
+  /** How it ended; while `completing`, how it will end once the work that it owns has. */
   outcome: Schema.NullOr(TaskOutcome),
+  /** Unique among all tasks: starting the same request again gives this task. */
+  requestId: Schema.NullOr(Schema.String),
+  /** An unsafe effect that may or may not have happened, and that nobody has looked into yet. */
+  inDoubt: Schema.Boolean,
   createdAt: Schema.Int,
   startedAt: Schema.NullOr(Schema.Int),
   endedAt: Schema.NullOr(Schema.Int),

@@ -8,7 +8,7 @@
 import type { Effect } from "effect"
 import { Context } from "effect"
 import type { Conversation } from "../domain/conversation.ts"
-import type { DocumentHistory, DocumentRecord, DocumentScope } from "../domain/document.ts"
+import type { DocumentHistory, DocumentRecord, DocumentScope, ForkPolicy } from "../domain/document.ts"
 import type { Entry } from "../domain/entry.ts"
 import type { ConversationId, DocumentId, EntryId, Seq, SubmissionId, TaskId } from "../domain/ids.ts"
 import type { Json } from "../domain/json.ts"
@@ -29,6 +29,7 @@ export interface DocumentWrite {
   readonly key: string
   readonly version: number
   readonly history: DocumentHistory
+  readonly fork: ForkPolicy
   readonly value: Json
   readonly retire?: boolean
 }

@@ -58,7 +58,7 @@ const recoverAll = (conversations: Conversations) =>
   Effect.gen(function* () {
     const store = yield* Store
     const tasks = yield* orStorageFailure(store.openTasks())
-    const ids = new Set(tasks.map((task) => task.conversation))
+    const ids = new Set(tasks.map((task) => task.conversation).filter((id) => id !== null))
     yield* Effect.forEach(
       ids,
       (id) =>

@@ -155,8 +155,15 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
             { id, parent: null, owner: null, principal, title: payload.title, createdAt: now, updatedAt: now },
           ],
           documents: [
-            { ...base, id: agentId, kind: DocumentKind.agent, history: "rewindable", value: agent },
-            { ...base, id: providerId, kind: DocumentKind.provider, history: "latest", value: { sessionId } },
+            { ...base, id: agentId, kind: DocumentKind.agent, history: "rewindable", fork: "asOf", value: agent },
+            {
+              ...base,
+              id: providerId,
+              kind: DocumentKind.provider,
+              history: "latest",
+              fork: "initial",
+              value: { sessionId },
+            },
             ...(requestKey === null
               ? []
               : [
@@ -168,6 +175,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
                     conversation: null,
                     key: requestKey,
                     history: "latest" as const,
+                    fork: "initial" as const,
                     value: { conversation: id },
                   },
                 ]),

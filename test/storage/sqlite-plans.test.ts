@@ -87,10 +87,12 @@ it.scoped("tables keep their rows by rowid, with typed columns", () =>
     db.close()
     const ours = tables.filter((table) => !table.name.startsWith("sqlite_"))
     expect(ours.map((table) => table.name).sort()).toEqual([
+      "artifacts",
       "conversations",
       "document_revisions",
       "documents",
       "entries",
+      "jobs",
       "meta",
       "submissions",
       "tasks",

@@ -52,7 +52,15 @@ const task = (over: Partial<Record<keyof Task, unknown>> = {}) =>
   Schema.decodeUnknownSync(Task)({
     ...{ id: 1, conversation: 1, kind: "pi.generation", version: 1, input: null, status: "terminal", checkpoint: null },
     ...{ owner: null, background: false, abortRequested: false, crashes: 0, parked: null, node: null, fence: 1 },
-    ...{ leaseUntil: null, wakeAt: null, outcome: { status: "completed", result: null }, createdAt: 0 },
+    ...{
+      leaseUntil: null,
+      wakeAt: null,
+      waitingOn: null,
+      requestId: null,
+      inDoubt: false,
+      outcome: { status: "completed", result: null },
+      createdAt: 0,
+    },
     ...{ startedAt: 0, endedAt: 0, seq: 4 },
     ...over,
   })

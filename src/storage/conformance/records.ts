@@ -54,7 +54,10 @@ export const task = (id: TaskId, of: ConversationId, some: Some<Task> = {}): Uns
   fence: 1,
   leaseUntil: null,
   wakeAt: null,
+  waitingOn: null,
   outcome: null,
+  requestId: null,
+  inDoubt: false,
   createdAt: at,
   startedAt: null,
   endedAt: null,
@@ -94,6 +97,7 @@ export const document = (
   key: "",
   version: 1,
   history: "latest",
+  fork: "initial",
   value: null,
   ...some,
 })

@@ -112,9 +112,11 @@ export const decodeTask = (location: string, row: SqlRow): Task =>
     ...row,
     input: parse(location, "tasks", row, "input"),
     checkpoint: parse(location, "tasks", row, "checkpoint"),
+    waitingOn: parse(location, "tasks", row, "waitingOn"),
     outcome: parse(location, "tasks", row, "outcome"),
     background: row.background === 1,
     abortRequested: row.abortRequested === 1,
+    inDoubt: row.inDoubt === 1,
   })
 
 export const decodeSubmission = (location: string, row: SqlRow): Submission =>

@@ -9,7 +9,7 @@ export type Row = ReadonlyArray<Param>
 
 export interface DocumentRow {
   readonly id: number
-  /** kind, scope, conversation, task, key, version, history */
+  /** kind, scope, conversation, task, key, version, history, fork */
   readonly definition: Row
   readonly version: number
   readonly value: string
@@ -28,8 +28,9 @@ export interface EncodedCommit {
   readonly entries: ReadonlyArray<Row>
   readonly tasks: ReadonlyArray<{
     readonly id: number
-    readonly conversation: number
+    readonly conversation: number | null
     readonly fence: number
+    readonly requestId: string | null
     readonly row: Row
   }>
   readonly submissions: ReadonlyArray<{
@@ -83,7 +84,7 @@ export const encode = (commit: Commit): EncodedCommit => {
     ]
   })
   const tasks = commit.tasks?.map((t) => {
-    touched.add(t.conversation)
+    if (t.conversation !== null) touched.add(t.conversation)
     const row: Row = [
       t.id,
       t.conversation,
@@ -101,12 +102,15 @@ export const encode = (commit: Commit): EncodedCommit => {
       t.fence,
       t.leaseUntil,
       t.wakeAt,
+      t.waitingOn === null ? null : json(t.waitingOn, `task ${t.id}.waitingOn`),
       t.outcome === null ? null : json(t.outcome, `task ${t.id}.outcome`),
+      t.requestId,
+      bit(t.inDoubt),
       t.createdAt,
       t.startedAt,
       t.endedAt,
     ]
-    return { id: t.id, conversation: t.conversation, fence: t.fence, row }
+    return { id: t.id, conversation: t.conversation, fence: t.fence, requestId: t.requestId, row }
   })
   const submissions = commit.submissions?.map((s) => {
     touched.add(s.conversation)
@@ -130,7 +134,7 @@ export const encode = (commit: Commit): EncodedCommit => {
     if (d.conversation !== null) touched.add(d.conversation)
     return {
       id: d.id,
-      definition: [d.id, d.kind, d.scope, d.conversation, d.task, d.key, d.version, d.history],
+      definition: [d.id, d.kind, d.scope, d.conversation, d.task, d.key, d.version, d.history, d.fork],
       version: d.version,
       value: json(d.value, `document ${d.id}.value`),
       rewindable: d.history === "rewindable",

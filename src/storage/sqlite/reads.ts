@@ -15,11 +15,11 @@ const conversationColumns =
   "c.id, c.parent_conversation AS parentConversation, c.parent_entry AS parentEntry, c.owner, c.principal, c.title, c.created_at AS createdAt, c.updated_at AS updatedAt, c.seq"
 const entryColumns = "id, conversation, kind, model, data, head, edits, task, created_at AS createdAt, seq"
 const taskColumns =
-  "id, conversation, kind, version, input, status, checkpoint, owner, background, abort_requested AS abortRequested, crashes, parked, node, fence, lease_until AS leaseUntil, wake_at AS wakeAt, outcome, created_at AS createdAt, started_at AS startedAt, ended_at AS endedAt, seq"
+  "id, conversation, kind, version, input, status, checkpoint, owner, background, abort_requested AS abortRequested, crashes, parked, node, fence, lease_until AS leaseUntil, wake_at AS wakeAt, waiting_on AS waitingOn, outcome, request_id AS requestId, in_doubt AS inDoubt, created_at AS createdAt, started_at AS startedAt, ended_at AS endedAt, seq"
 const submissionColumns =
   "id, conversation, kind, content, when_busy AS whenBusy, status, reason, detail, request_id AS requestId, entry, answer, created_at AS createdAt, seq"
 const documentColumns =
-  "id, kind, scope, conversation, task, key, version, history, value, created_seq AS createdSeq, retired_seq AS retiredSeq, seq"
+  "id, kind, scope, conversation, task, key, version, history, fork, value, created_seq AS createdSeq, retired_seq AS retiredSeq, seq"
 
 const openStatuses = "('pending', 'running', 'waiting', 'sleeping', 'completing')"
 const largest = Number.MAX_SAFE_INTEGER

@@ -1,5 +1,5 @@
 /**
- * The SQLite schema: six tables of records and one of counters. STRICT, so that a column holds its type; ordinary rowid tables, since
+ * The SQLite schema: six tables of records, the jobs of the queues, artifacts, and one table of counters. STRICT, so that a column holds its type; ordinary rowid tables, since
  * bodies of a kilobyte in `WITHOUT ROWID` trees cost more than twice the writes. Every index serves a named read or a unique rule.
  */
 
@@ -123,8 +123,95 @@ CREATE TABLE document_revisions (
 CREATE UNIQUE INDEX document_revisions_of ON document_revisions (document, seq);
 `
 
+/**
+ * Workflows beside conversations, waits, calls in doubt; fork policies; jobs of the durable queues; artifacts. SQLite cannot drop NOT NULL
+ * from a column, so the tasks move to a new table.
+ */
+const engine = `
+CREATE TABLE tasks_2 (
+  id INTEGER PRIMARY KEY,
+  conversation INTEGER,
+  kind TEXT NOT NULL,
+  version INTEGER NOT NULL,
+  input TEXT NOT NULL,
+  status TEXT NOT NULL,
+  checkpoint TEXT NOT NULL,
+  owner INTEGER,
+  background INTEGER NOT NULL,
+  abort_requested INTEGER NOT NULL,
+  crashes INTEGER NOT NULL,
+  parked TEXT,
+  node TEXT,
+  fence INTEGER NOT NULL,
+  lease_until INTEGER,
+  wake_at INTEGER,
+  waiting_on TEXT,
+  outcome TEXT,
+  request_id TEXT,
+  in_doubt INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  started_at INTEGER,
+  ended_at INTEGER,
+  seq INTEGER NOT NULL
+) STRICT;
+INSERT INTO tasks_2 SELECT id, conversation, kind, version, input, status, checkpoint, owner, background, abort_requested,
+  crashes, parked, node, fence, lease_until, wake_at, NULL, outcome, NULL, 0, created_at, started_at, ended_at, seq FROM tasks;
+DROP TABLE tasks;
+ALTER TABLE tasks_2 RENAME TO tasks;
+-- status first: what is open, of one conversation or of all, is a handful of seeks however many tasks have ended
+CREATE INDEX tasks_by_status ON tasks (status, conversation);
+CREATE INDEX tasks_owned ON tasks (owner) WHERE owner IS NOT NULL;
+CREATE UNIQUE INDEX tasks_by_request ON tasks (request_id) WHERE request_id IS NOT NULL;
+CREATE INDEX tasks_in_doubt ON tasks (id) WHERE in_doubt = 1;
+
+ALTER TABLE documents ADD COLUMN fork TEXT NOT NULL DEFAULT 'initial';
+UPDATE documents SET fork = 'asOf' WHERE kind = 'pi.agent';
+-- documents of a task, which may belong to no conversation
+CREATE UNIQUE INDEX documents_of_task ON documents (task, kind, key) WHERE retired_seq IS NULL AND scope = 'task';
+
+CREATE TABLE jobs (
+  id INTEGER PRIMARY KEY,
+  queue TEXT NOT NULL,
+  worker TEXT NOT NULL,
+  args TEXT NOT NULL,
+  state TEXT NOT NULL,
+  unique_key TEXT,
+  unique_for TEXT NOT NULL,
+  attempt INTEGER NOT NULL,
+  max_attempts INTEGER NOT NULL,
+  run_at INTEGER NOT NULL,
+  conversation INTEGER,
+  node TEXT,
+  fence INTEGER NOT NULL,
+  lease_until INTEGER,
+  errors TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  started_at INTEGER,
+  ended_at INTEGER,
+  seq INTEGER NOT NULL
+) STRICT;
+-- what is due in a queue, oldest first; what is running; what may be pruned
+CREATE INDEX jobs_due ON jobs (queue, state, run_at, id);
+CREATE UNIQUE INDEX jobs_unique ON jobs (queue, unique_key) WHERE unique_key IS NOT NULL;
+CREATE INDEX jobs_ended ON jobs (ended_at) WHERE ended_at IS NOT NULL;
+CREATE INDEX jobs_of ON jobs (conversation) WHERE conversation IS NOT NULL;
+INSERT INTO meta (name, value) VALUES ('job', 1);
+
+CREATE TABLE artifacts (
+  conversation INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  media_type TEXT NOT NULL,
+  size INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX artifacts_of ON artifacts (conversation, name);
+`
+
 /** Migration `n` (from 1) takes a database from schema version `n - 1` to `n`. Published ones never change. */
-export const migrations: ReadonlyArray<string> = [records]
+export const migrations: ReadonlyArray<string> = [records, engine]
 
 /** The schema version that this program reads and writes (`PRAGMA user_version`). */
 export const schemaVersion: number = migrations.length

@@ -11,7 +11,7 @@ import { prepareRemoval } from "./removal.ts"
 const places = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
 
 const taskColumns =
-  "id, conversation, kind, version, input, status, checkpoint, owner, background, abort_requested, crashes, parked, node, fence, lease_until, wake_at, outcome, created_at, started_at, ended_at, seq"
+  "id, conversation, kind, version, input, status, checkpoint, owner, background, abort_requested, crashes, parked, node, fence, lease_until, wake_at, waiting_on, outcome, request_id, in_doubt, created_at, started_at, ended_at, seq"
 const submissionColumns =
   "id, conversation, kind, content, when_busy, status, reason, detail, request_id, entry, answer, created_at, seq"
 
@@ -30,10 +30,10 @@ export const writeStatements = {
   rename: "UPDATE conversations SET updated_at = ?, title = ?, seq = ? WHERE id = ?",
   entry: `INSERT INTO entries (id, conversation, kind, model, data, head, edits, task, created_at, seq) VALUES (${places(10)})`,
   // fencing: a row under a higher token stays as it is
-  task: `INSERT INTO tasks (${taskColumns}) VALUES (${places(21)}) ON CONFLICT (id) DO UPDATE SET ${replaceAll(taskColumns)} WHERE excluded.fence >= fence AND excluded.conversation = conversation`,
+  task: `INSERT INTO tasks (${taskColumns}) VALUES (${places(24)}) ON CONFLICT (id) DO UPDATE SET ${replaceAll(taskColumns)} WHERE excluded.fence >= fence AND excluded.conversation IS conversation`,
   submission: `INSERT INTO submissions (${submissionColumns}) VALUES (${places(13)}) ON CONFLICT (id) DO UPDATE SET ${replaceAll(submissionColumns)} WHERE excluded.conversation = conversation`,
   documentUpdate: "UPDATE documents SET version = ?, value = ?, seq = ? WHERE id = ? AND retired_seq IS NULL",
-  documentInsert: `INSERT INTO documents (id, kind, scope, conversation, task, key, version, history, value, created_seq, retired_seq, seq) VALUES (${places(12)})`,
+  documentInsert: `INSERT INTO documents (id, kind, scope, conversation, task, key, version, history, fork, value, created_seq, retired_seq, seq) VALUES (${places(13)})`,
   documentRetire: "UPDATE documents SET retired_seq = ? WHERE id = ?",
   // a document that is set twice in one commit has one revision of it: the last value
   revision:
@@ -73,9 +73,10 @@ export const prepareWrites = (db: Database): Writes => {
     documentInsert: run(writeStatements.documentInsert),
     documentRetire: run(writeStatements.documentRetire),
     revision: run(writeStatements.revision),
-    taskNow: db.prepare<[number], { conversation: number; fence: number }>(
+    taskNow: db.prepare<[number], { conversation: number | null; fence: number }>(
       "SELECT conversation, fence FROM tasks WHERE id = ?",
     ),
+    taskByRequest: db.prepare<[string], { id: number }>("SELECT id FROM tasks WHERE request_id = ?"),
     admitted: db.prepare<[number, string], { id: number }>(
       "SELECT id FROM submissions WHERE conversation = ? AND request_id = ?",
     ),
@@ -92,7 +93,16 @@ export const prepareWrites = (db: Database): Writes => {
   }
 
   const writeTask = (task: EncodedCommit["tasks"][number], seq: number): void => {
-    if (statement.task.run(...task.row, seq).changes === 1) return
+    try {
+      if (statement.task.run(...task.row, seq).changes === 1) return
+    } catch (cause) {
+      if (!isDuplicate(cause) || task.requestId === null) throw cause
+      const first = statement.taskByRequest.get(task.requestId)
+      throw new Conflict({
+        what: `request id ${JSON.stringify(task.requestId)}`,
+        detail: `it is already task ${first?.id ?? "?"}`,
+      })
+    }
     const now = statement.taskNow.get(task.id)
     if (now === undefined || now.conversation !== task.conversation) throw used(`task ${task.id}`)
     throw new Fenced({ what: `task ${task.id}`, held: task.fence, current: now.fence })

@@ -107,7 +107,10 @@ export class Draft {
       fence: this.env.fence,
       leaseUntil: null,
       wakeAt: null,
+      waitingOn: null,
       outcome: null,
+      requestId: null,
+      inDoubt: false,
       createdAt: this.env.now,
       startedAt: running ? this.env.now : null,
       endedAt: null,
@@ -173,6 +176,7 @@ export class Draft {
       key: "",
       version: 1,
       history,
+      fork: kind === DocumentKind.agent ? "asOf" : "initial",
       value,
     })
   }
