@@ -43,6 +43,10 @@ export type ExecutionMode = typeof ExecutionMode.Type
 export const Effort = Schema.Literal("none", "minimal", "low", "medium", "high", "max")
 export type Effort = typeof Effort.Type
 
+/** How many queued inputs of one kind a boundary takes: the oldest, or every one. */
+export const QueueMode = Schema.Literal("one-at-a-time", "all")
+export type QueueMode = typeof QueueMode.Type
+
 /** Document `pi.agent`: what a conversation runs with. An absent field follows the node's defaults. */
 export const AgentDocument = Schema.Struct({
   model: Schema.optional(Schema.String),
@@ -54,6 +58,10 @@ export const AgentDocument = Schema.Struct({
   tools: Schema.optional(Schema.Array(Schema.String)),
   /** Instructions of the caller, rendered last in the prompt. */
   instructions: Schema.optional(Schema.String),
+  /** Steers that join a run at once; default `one-at-a-time`. */
+  steeringMode: Schema.optional(QueueMode),
+  /** Follow-ups that one run answers; default `one-at-a-time`. */
+  followUpMode: Schema.optional(QueueMode),
 })
 export type AgentDocument = typeof AgentDocument.Type
 

@@ -21,6 +21,8 @@ export const EntryKind = {
   system: "pi.system",
   reset: "pi.reset",
   compaction: "pi.compaction",
+  effectSettled: "pi.effect-settled",
+  edit: "pi.edit",
 } as const
 
 export const Entry = Schema.Struct({

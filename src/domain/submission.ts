@@ -19,7 +19,10 @@ export const UnansweredReason = Schema.Literal(
   "run_failed",
   "faulted",
   "parked",
+  /** A write whose head lies before the present context: it would bring back what a newer head cut off. */
   "stale",
+  /** A reset ended the run before its answer. */
+  "reset",
 )
 export type UnansweredReason = typeof UnansweredReason.Type
 
@@ -27,7 +30,7 @@ export const Submission = Schema.Struct({
   id: SubmissionId,
   conversation: ConversationId,
   kind: Schema.Literal("input", "write"),
-  /** `input`: `{content: UserPart[]}`; `write`: `{kind, data, model, head, edits}` of the entry to append. */
+  /** `input`: `{content: UserPart[], entry?: {kind, data}}`; `write`: the entry to append (`domain/write.ts`). */
   content: Json,
   whenBusy: WhenBusy,
   status: SubmissionStatus,
