@@ -1,7 +1,8 @@
 /**
- * Jobs: units of background work in durable queues. Legal transitions (any other is refused):
- * `available → executing → completed | available (again, after a failure or a rescue) | discarded`, and `available | executing →
- * cancelled`. A job is claimed under a lease and a fencing token; whoever finishes it under an older token changes nothing.
+ * Jobs: units of background work in durable queues. Legal transitions (any other is refused, see `job-transitions.ts`):
+ * `available → executing → completed | available (again, after a failure, a snooze or a rescue) | discarded`, `available | executing →
+ * cancelled`, and by hand from an end back to `available`. A job is claimed under a lease and a fencing token; whoever finishes it
+ * under an older token changes nothing.
  */
 import { Schema } from "effect"
 import { ConversationId, JobId, Seq } from "./ids.ts"
@@ -38,7 +39,7 @@ export const Job = Schema.Struct({
   conversation: Schema.NullOr(ConversationId),
   /** Who runs it, or null. */
   node: Schema.NullOr(Schema.String),
-  /** Fencing token: counts the claims. */
+  /** Fencing token: grows with every claim, and whenever the job is taken from its worker. */
   fence: Schema.NonNegativeInt,
   /** Milliseconds since the epoch until which `node` holds it without a heartbeat. */
   leaseUntil: Schema.NullOr(Schema.Int),

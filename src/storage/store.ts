@@ -10,11 +10,14 @@ import { Context } from "effect"
 import type { Conversation } from "../domain/conversation.ts"
 import type { DocumentHistory, DocumentRecord, DocumentScope, ForkPolicy } from "../domain/document.ts"
 import type { Entry } from "../domain/entry.ts"
-import type { ConversationId, DocumentId, EntryId, Seq, SubmissionId, TaskId } from "../domain/ids.ts"
+import type { ConversationId, DocumentId, EntryId, JobId, Seq, SubmissionId, TaskId } from "../domain/ids.ts"
+import type { Job } from "../domain/job.ts"
 import type { Json } from "../domain/json.ts"
 import type { Submission } from "../domain/submission.ts"
 import type { Task } from "../domain/task.ts"
+import type { ArtifactReads, ArtifactRemoval, ArtifactWrite } from "./artifact-port.ts"
 import type { CommitError, ReadError } from "./errors.ts"
+import type { JobClaim, JobInsert, JobPruning, JobReads, JobUpdate } from "./job-port.ts"
 
 /** A row before the commit stamps its `seq`. */
 export type Unstamped<Row> = Omit<Row, "seq">
@@ -49,6 +52,13 @@ export interface Commit {
   readonly tasks?: ReadonlyArray<Unstamped<Task>>
   readonly submissions?: ReadonlyArray<Unstamped<Submission>>
   readonly documents?: ReadonlyArray<DocumentWrite>
+  /** New jobs; then transitions of jobs, claims and pruning, in this order. */
+  readonly jobs?: ReadonlyArray<JobInsert>
+  readonly jobUpdates?: ReadonlyArray<JobUpdate>
+  readonly jobClaims?: ReadonlyArray<JobClaim>
+  readonly pruneJobs?: JobPruning
+  readonly artifacts?: ReadonlyArray<ArtifactWrite>
+  readonly removeArtifacts?: ReadonlyArray<ArtifactRemoval>
   /** Deletes conversations with all that belongs to them (`session rm`); refused as `Conflict` while a fork needs one. */
   readonly removeConversations?: ReadonlyArray<ConversationId>
 }
@@ -59,6 +69,7 @@ export interface IdsByKind {
   readonly task: TaskId
   readonly submission: SubmissionId
   readonly document: DocumentId
+  readonly job: JobId
 }
 
 /** One line of a listing. */
@@ -71,7 +82,7 @@ export interface ConversationSummary {
   readonly parked: string | null
 }
 
-export interface StoreReads {
+export interface StoreReads extends JobReads, ArtifactReads {
   readonly conversation: (id: ConversationId) => Effect.Effect<Conversation | null, ReadError>
   /** Newest `updatedAt` first; without those owned by a task. `principal` null lists everyone's. */
   readonly conversations: (options: {
@@ -94,6 +105,16 @@ export interface StoreReads {
   readonly task: (id: TaskId) => Effect.Effect<Task | null, ReadError>
   /** Tasks that are not terminal, oldest first; of one conversation, or of all. */
   readonly openTasks: (conversation?: ConversationId) => Effect.Effect<ReadonlyArray<Task>, ReadError>
+  /** Every task that a task owns, whatever its status, oldest first. */
+  readonly ownedTasks: (owner: TaskId) => Effect.Effect<ReadonlyArray<Task>, ReadError>
+  /** Every conversation that a task owns, oldest first. */
+  readonly ownedConversations: (owner: TaskId) => Effect.Effect<ReadonlyArray<Conversation>, ReadError>
+  readonly taskByRequest: (requestId: string) => Effect.Effect<Task | null, ReadError>
+  /** Tasks with an effect that may or may not have happened, newest first. */
+  readonly tasksInDoubt: (options: {
+    readonly conversation?: ConversationId
+    readonly limit: number
+  }) => Effect.Effect<ReadonlyArray<Task>, ReadError>
   readonly submission: (id: SubmissionId) => Effect.Effect<Submission | null, ReadError>
   readonly submissionByRequest: (
     conversation: ConversationId,
@@ -118,6 +139,8 @@ export interface StoreService extends StoreReads {
   ) => Effect.Effect<ReadonlyArray<IdsByKind[K]>, CommitError>
   /** Writes atomically; answers once durable. Commits that arrive together share a transaction, each failing alone. */
   readonly commit: (commit: Commit) => Effect.Effect<Seq, CommitError>
+  /** Claims what is due and gives it, the earliest first. Two claims never give the same attempt. */
+  readonly claimJobs: (claim: JobClaim) => Effect.Effect<ReadonlyArray<Job>, CommitError | ReadError>
 }
 
 /** The one writer of a database. */

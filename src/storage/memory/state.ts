@@ -7,10 +7,15 @@ import type { Conversation } from "../../domain/conversation.ts"
 import type { DocumentRecord } from "../../domain/document.ts"
 import type { Entry } from "../../domain/entry.ts"
 import type { Seq } from "../../domain/ids.ts"
+import type { Job } from "../../domain/job.ts"
 import type { Submission } from "../../domain/submission.ts"
 import type { Task } from "../../domain/task.ts"
+import type { StoredArtifact } from "../artifact-port.ts"
 import { Conflict, Fenced } from "../errors.ts"
 import type { Commit, DocumentWrite } from "../store.ts"
+import { applyArtifacts } from "./artifacts.ts"
+import { applyJobs } from "./jobs.ts"
+import { taskByRequest } from "./tasks.ts"
 
 export interface Records {
   readonly conversations: ReadonlyMap<number, Conversation>
@@ -18,6 +23,9 @@ export interface Records {
   readonly tasks: ReadonlyMap<number, Task>
   readonly submissions: ReadonlyMap<number, Submission>
   readonly documents: ReadonlyMap<number, DocumentRecord>
+  readonly jobs: ReadonlyMap<number, Job>
+  /** By conversation and name. */
+  readonly artifacts: ReadonlyMap<string, StoredArtifact>
 }
 
 export const noRecords: Records = {
@@ -26,6 +34,8 @@ export const noRecords: Records = {
   tasks: new Map(),
   submissions: new Map(),
   documents: new Map(),
+  jobs: new Map(),
+  artifacts: new Map(),
 }
 
 /** A deep copy by way of JSON: what is stored is what JSON keeps, and shares nothing with the caller. */
@@ -43,6 +53,8 @@ const references = (commit: Commit): ReadonlyArray<number> =>
     ...(commit.tasks ?? []).map((row) => row.conversation),
     ...(commit.submissions ?? []).map((row) => row.conversation),
     ...(commit.documents ?? []).map((row) => row.conversation),
+    ...(commit.jobs ?? []).map((row) => row.conversation),
+    ...(commit.artifacts ?? []).map((row) => row.conversation),
   ].filter((id) => id !== null && id !== undefined)
 
 /** The records after the commit, or why it is refused. `records` stays as it was. */
@@ -80,6 +92,11 @@ export const applyCommit = (records: Records, commit: Commit, seq: Seq): Either.
       if (before !== undefined && before.fence > row.fence) {
         return yield* Either.left(new Fenced({ what: `task ${row.id}`, held: row.fence, current: before.fence }))
       }
+      const twin = row.requestId === null ? null : taskByRequest(tasks, row.requestId)
+      if (twin !== null && twin.id !== row.id) {
+        const what = `request id ${JSON.stringify(row.requestId)}`
+        return yield* Either.left(conflict(what, `it is already task ${twin.id}`))
+      }
       tasks.set(row.id, stored({ ...row, seq }))
     }
     for (const row of commit.submissions ?? []) {
@@ -103,7 +120,9 @@ export const applyCommit = (records: Records, commit: Commit, seq: Seq): Either.
     for (const write of commit.documents ?? []) {
       documents.set(write.id, yield* writeDocument(documents, write, seq))
     }
-    const next: Records = { conversations, entries, tasks, submissions, documents }
+    const jobs = yield* applyJobs(records.jobs, commit, seq)
+    const artifacts = applyArtifacts(records.artifacts, commit, seq)
+    const next: Records = { conversations, entries, tasks, submissions, documents, jobs, artifacts }
     return yield* removeConversations(next, commit.removeConversations ?? [])
   })
 
@@ -162,5 +181,7 @@ const removeConversations = (records: Records, ids: ReadonlyArray<number>): Eith
     tasks: keep(records.tasks),
     submissions: keep(records.submissions),
     documents: keep(records.documents),
+    jobs: keep(records.jobs),
+    artifacts: new Map([...records.artifacts].filter(([, row]) => !doomed.has(row.artifact.conversation))),
   })
 }

@@ -4,8 +4,11 @@
  */
 import { Effect, Layer } from "effect"
 import type { Seq } from "../../domain/ids.ts"
+import { claimJobsBy } from "../claim-jobs.ts"
 import { Fenced, type ReadError } from "../errors.ts"
-import { type IdsByKind, Store, type StoreReads, type StoreService } from "../store.ts"
+import { type Commit, type IdsByKind, Store, type StoreReads, type StoreService } from "../store.ts"
+import { artifactOf, listArtifacts } from "./artifacts.ts"
+import { countJobs, dueAt, executingJobs, jobByKey, listJobs } from "./jobs.ts"
 import {
   contextEntries,
   globalDocument,
@@ -18,6 +21,7 @@ import {
   visibleEntries,
 } from "./reads.ts"
 import { applyCommit, noRecords, type Records } from "./state.ts"
+import { ownedConversations, ownedTasks, taskByRequest, tasksInDoubt } from "./tasks.ts"
 
 export interface MemoryDatabase {
   records: Records
@@ -31,7 +35,7 @@ export const memoryDatabase = (): MemoryDatabase => ({
   records: noRecords,
   epoch: 0,
   seq: 0,
-  next: { conversation: 1, entry: 1, task: 1, submission: 1, document: 1 },
+  next: { conversation: 1, entry: 1, task: 1, submission: 1, document: 1, job: 1 },
 })
 
 /** The reads of the port on whatever records are current. */
@@ -50,6 +54,18 @@ export const memoryReads = (records: () => Records): StoreReads => {
     openSubmissions: (conversation) => read((now) => openSubmissions(now, conversation)),
     documents: (conversation) => read((now) => liveDocuments(now, conversation)),
     globalDocument: (kind, key) => read((now) => globalDocument(now, kind, key)),
+    ownedTasks: (owner) => read((now) => ownedTasks(now.tasks, owner)),
+    ownedConversations: (owner) => read((now) => ownedConversations(now.conversations, owner)),
+    taskByRequest: (requestId) => read((now) => taskByRequest(now.tasks, requestId)),
+    tasksInDoubt: (options) => read((now) => tasksInDoubt(now.tasks, options)),
+    job: (id) => read((now) => now.jobs.get(id) ?? null),
+    jobByKey: (queue, uniqueKey) => read((now) => jobByKey(now.jobs, queue, uniqueKey)),
+    jobs: (options) => read((now) => listJobs(now.jobs, options)),
+    jobCounts: () => read((now) => countJobs(now.jobs)),
+    dueAt: (queue) => read((now) => dueAt(now.jobs, queue)),
+    executingJobs: (queue) => read((now) => executingJobs(now.jobs, queue)),
+    artifact: (conversation, name) => read((now) => artifactOf(now.artifacts, conversation, name)),
+    artifacts: (conversation) => read((now) => listArtifacts(now.artifacts, conversation)),
   }
 }
 
@@ -61,8 +77,21 @@ export const makeMemoryStore = (database: MemoryDatabase): Effect.Effect<StoreSe
     const owned = Effect.suspend(() =>
       database.epoch === epoch ? Effect.void : new Fenced({ what: location, held: epoch, current: database.epoch }),
     )
+    const reads = memoryReads(() => database.records)
+    const commit = (rows: Commit) =>
+      Effect.zipRight(
+        owned,
+        Effect.suspend(() => {
+          const seq = (database.seq + 1) as Seq
+          return Effect.map(applyCommit(database.records, rows, seq), (records) => {
+            database.records = records
+            database.seq = seq
+            return seq
+          })
+        }),
+      )
     return {
-      ...memoryReads(() => database.records),
+      ...reads,
       location,
       epoch,
       mint: <K extends keyof IdsByKind>(kind: K, count: number) =>
@@ -72,18 +101,8 @@ export const makeMemoryStore = (database: MemoryDatabase): Effect.Effect<StoreSe
           // the brand is what minting gives
           return Array.from({ length: count }, (_, index) => first + index) as unknown as ReadonlyArray<IdsByKind[K]>
         }),
-      commit: (commit) =>
-        Effect.zipRight(
-          owned,
-          Effect.suspend(() => {
-            const seq = (database.seq + 1) as Seq
-            return Effect.map(applyCommit(database.records, commit, seq), (records) => {
-              database.records = records
-              database.seq = seq
-              return seq
-            })
-          }),
-        ),
+      commit,
+      claimJobs: claimJobsBy({ ...reads, commit }),
     }
   })
 

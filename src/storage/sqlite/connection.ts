@@ -106,22 +106,43 @@ export const openWriter = (
 export const openReader = (Driver: typeof BetterSqlite3, path: string): Database => {
   mustBeFile(path)
   try {
-    return recognised(new Driver(path, { readonly: true, fileMustExist: true, timeout: readerTimeout }), path)
+    const db = recognised(new Driver(path, { readonly: true, fileMustExist: true, timeout: readerTimeout }), path)
+    return isCurrent(db) ? db : migratedImage(Driver, db, path)
   } catch (cause) {
     // in a directory where this user may not write, SQLite cannot make the shared memory of the log; without a log it needs none
     const code = errorCode(cause)
     if (!code.startsWith("SQLITE_CANTOPEN") && !code.startsWith("SQLITE_READONLY")) throw cause
     if (statSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined) throw cause
-    return recognised(imageOf(Driver, path), path)
+    const image = recognised(imageOf(Driver, path), path)
+    return isCurrent(image) ? image : migratedImage(Driver, image, path)
   }
 }
 
 /** The database read into memory: nobody writes a file that has no log, and an image needs no files beside it. */
 const imageOf = (Driver: typeof BetterSqlite3, path: string): Database => {
-  const image = readFileSync(path)
-  // bytes 18 and 19 of the header ask for a log; an image in memory has none
-  if (image.length > 19) image.fill(1, 18, 20)
-  return new Driver(image, { readonly: true })
+  return new Driver(withoutLog(readFileSync(path)), { readonly: true })
+}
+
+/** Bytes 18 and 19 of the header ask for a log; an image in memory has none. */
+const withoutLog = (image: Buffer): Buffer => (image.length > 19 ? image.fill(1, 18, 20) : image)
+
+const isCurrent = (db: Database): boolean => intPragma(db, "user_version") === schemaVersion
+
+/** An older database as it is now, migrated in memory: the file stays as it is until an owner migrates it. Closes `db`. */
+const migratedImage = (Driver: typeof BetterSqlite3, db: Database, path: string): Database => {
+  let image: Database
+  try {
+    image = new Driver(withoutLog(db.serialize()))
+  } finally {
+    db.close()
+  }
+  try {
+    migrate(image, path)
+    return image
+  } catch (cause) {
+    image.close()
+    throw cause
+  }
 }
 
 /** Milliseconds that a reader waits, blocked, while the last owner writes its log back. */

@@ -19,9 +19,10 @@ const blocks: Record<Counter, number> = {
   task: 256,
   submission: 128,
   document: 128,
+  job: 128,
 }
 
-const counters: ReadonlyArray<Counter> = ["seq", "conversation", "entry", "task", "submission", "document"]
+const counters: ReadonlyArray<Counter> = ["seq", "conversation", "entry", "task", "submission", "document", "job"]
 
 export interface Counters {
   /** The owner epoch of this process. */
@@ -91,4 +92,5 @@ const tables: Record<keyof IdsByKind, string> = {
   task: "tasks",
   submission: "submissions",
   document: "documents",
+  job: "jobs",
 }

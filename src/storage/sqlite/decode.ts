@@ -3,12 +3,15 @@
  * names the table, the row and the path within it. Pure; throws.
  */
 import { ParseResult, Schema } from "effect"
+import { Artifact } from "../../domain/artifact.ts"
 import { Conversation } from "../../domain/conversation.ts"
 import { DocumentRecord } from "../../domain/document.ts"
 import { Entry } from "../../domain/entry.ts"
+import { Job, JobState } from "../../domain/job.ts"
 import { Submission } from "../../domain/submission.ts"
 import { Task } from "../../domain/task.ts"
 import { CorruptRow } from "../errors.ts"
+import type { JobCount } from "../job-port.ts"
 import { areEdits, areMessages, isId } from "./guards.ts"
 
 export type SqlRow = Readonly<Record<string, unknown>>
@@ -60,6 +63,11 @@ const conversation = lazily(() => decoder("conversations", Conversation))
 const entry = lazily(() => decoder("entries", Entry))
 const task = lazily(() => decoder("tasks", Task))
 const submission = lazily(() => decoder("submissions", Submission))
+const job = lazily(() => decoder("jobs", Job))
+const jobCount = lazily(() =>
+  decoder("jobs", Schema.Struct({ queue: Schema.String, state: JobState, count: Schema.Int })),
+)
+const artifact = lazily(() => decoder("artifacts", Artifact))
 const document = lazily(() => decoder("documents", DocumentRecord))
 
 export const decodeConversation = (location: string, row: SqlRow): Conversation =>
@@ -124,3 +132,15 @@ export const decodeSubmission = (location: string, row: SqlRow): Submission =>
 
 export const decodeDocument = (location: string, row: SqlRow): DocumentRecord =>
   document()(location, row, { ...row, value: parse(location, "documents", row, "value") })
+
+export const decodeJob = (location: string, row: SqlRow): Job =>
+  job()(location, row, {
+    ...row,
+    args: parse(location, "jobs", row, "args"),
+    errors: parse(location, "jobs", row, "errors"),
+  })
+
+export const decodeJobCount = (location: string, row: SqlRow): JobCount => jobCount()(location, row, row)
+
+export const decodeArtifact = (location: string, row: SqlRow): Artifact =>
+  artifact()(location, { ...row, id: `${row.conversation}/${row.name}` }, row)

@@ -3,6 +3,9 @@
  * The `seq` is stamped later, so every row leaves it out; the statements in `writes.ts` name the columns in this order.
  */
 import type { Commit } from "../store.ts"
+import { type EncodedArtifacts, encodeArtifacts } from "./artifacts.ts"
+import { type EncodedJobs, encodeJobs } from "./jobs.ts"
+import { json } from "./json.ts"
 
 export type Param = number | string | null
 export type Row = ReadonlyArray<Param>
@@ -39,6 +42,8 @@ export interface EncodedCommit {
     readonly row: Row
   }>
   readonly documents: ReadonlyArray<DocumentRow>
+  readonly jobs: EncodedJobs | null
+  readonly artifacts: EncodedArtifacts | null
   readonly removed: ReadonlyArray<number>
   /** Conversations that must exist once this commit's own are written. */
   readonly touched: ReadonlySet<number>
@@ -46,13 +51,6 @@ export interface EncodedCommit {
 
 const none: ReadonlyArray<never> = []
 const bit = (value: boolean): number => (value ? 1 : 0)
-
-/** Throws a `TypeError` where a value is not JSON (a cycle, a bigint, undefined): a defect of the caller. */
-const json = (value: unknown, what: string): string => {
-  const text: string | undefined = JSON.stringify(value)
-  if (text === undefined) throw new TypeError(`${what}: expected a JSON value, got ${typeof value}`)
-  return text
-}
 
 export const encode = (commit: Commit): EncodedCommit => {
   const touched = new Set<number>()
@@ -154,6 +152,8 @@ export const encode = (commit: Commit): EncodedCommit => {
     tasks: tasks ?? none,
     submissions: submissions ?? none,
     documents: documents ?? none,
+    jobs: encodeJobs(commit, touched),
+    artifacts: encodeArtifacts(commit, touched),
     removed: commit.removeConversations ?? none,
     touched,
   }

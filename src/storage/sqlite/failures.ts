@@ -84,6 +84,14 @@ export const noDirectory = (location: string, directory: string, cause: unknown)
   })
 }
 
+/** A primary key or unique rule was broken. */
+export const isDuplicate = (cause: unknown): boolean => {
+  const code = errorCode(cause)
+  return (
+    code === "SQLITE_CONSTRAINT_PRIMARYKEY" || code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_ROWID"
+  )
+}
+
 /** The store was closed while, or before, the commit came. */
 export const closed = (location: string): StorageUnavailable =>
   new StorageUnavailable({ location, cause: "the store is closed", advice: "Open it again" })

@@ -6,16 +6,16 @@ import { Effect } from "effect"
 import type { ConversationId, EntryId } from "../../domain/ids.ts"
 import { CorruptRow, type ReadError } from "../errors.ts"
 import type { ConversationSummary, StoreReads } from "../store.ts"
+import { artifactReadStatements, prepareArtifactReads } from "./artifacts.ts"
+import { conversationColumns, taskColumns } from "./columns.ts"
 import type { Database } from "./connection.ts"
 import { decodeConversation, decodeDocument, decodeEntry, decodeSubmission, decodeTask, type SqlRow } from "./decode.ts"
 import { closed, unavailable } from "./failures.ts"
+import { jobReadStatements, prepareJobReads } from "./jobs.ts"
 import { lineage, type Segment } from "./lineage.ts"
+import { prepareTaskReads, taskReadStatements } from "./tasks.ts"
 
-const conversationColumns =
-  "c.id, c.parent_conversation AS parentConversation, c.parent_entry AS parentEntry, c.owner, c.principal, c.title, c.created_at AS createdAt, c.updated_at AS updatedAt, c.seq"
 const entryColumns = "id, conversation, kind, model, data, head, edits, task, created_at AS createdAt, seq"
-const taskColumns =
-  "id, conversation, kind, version, input, status, checkpoint, owner, background, abort_requested AS abortRequested, crashes, parked, node, fence, lease_until AS leaseUntil, wake_at AS wakeAt, waiting_on AS waitingOn, outcome, request_id AS requestId, in_doubt AS inDoubt, created_at AS createdAt, started_at AS startedAt, ended_at AS endedAt, seq"
 const submissionColumns =
   "id, conversation, kind, content, when_busy AS whenBusy, status, reason, detail, request_id AS requestId, entry, answer, created_at AS createdAt, seq"
 const documentColumns =
@@ -49,6 +49,9 @@ export const readStatements = {
   openSubmissions: `SELECT ${submissionColumns} FROM submissions WHERE conversation = ? AND status IN ('queued', 'placed') ORDER BY id`,
   documents: `SELECT ${documentColumns} FROM documents WHERE conversation = ? AND retired_seq IS NULL ORDER BY id`,
   globalDocument: `SELECT ${documentColumns} FROM documents WHERE scope = 'global' AND kind = ? AND key = ? AND retired_seq IS NULL`,
+  ...taskReadStatements,
+  ...jobReadStatements,
+  ...artifactReadStatements,
 } as const
 
 /** Prepares the reads on `db`. Throws the driver's errors. */
@@ -158,6 +161,9 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
     openSubmissions: (conversation) => read(() => list(decodeSubmission, sql.openSubmissions(conversation))),
     documents: (conversation) => read(() => list(decodeDocument, sql.documents(conversation))),
     globalDocument: (kind, key) => read(() => option(decodeDocument, sql.globalDocument(kind, key))),
+    ...prepareTaskReads(db, location, read),
+    ...prepareJobReads(db, location, read),
+    ...prepareArtifactReads(db, location, read),
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * Removes conversations with all that belongs to them: entries, tasks, submissions, documents with their revisions, and the
+ * Removes conversations with all that belongs to them: entries, tasks, submissions, documents with their revisions, jobs, artifacts, and the
  * conversations that their tasks own (subagents), theirs included.
  */
 import { Conflict } from "../errors.ts"
@@ -15,6 +15,8 @@ export const prepareRemoval = (db: Database): ((ids: ReadonlyArray<number>) => v
   const deletes = [
     "DELETE FROM document_revisions WHERE document IN (SELECT id FROM documents WHERE conversation = ?)",
     "DELETE FROM documents WHERE conversation = ?",
+    "DELETE FROM jobs WHERE conversation = ?",
+    "DELETE FROM artifacts WHERE conversation = ?",
     "DELETE FROM submissions WHERE conversation = ?",
     "DELETE FROM entries WHERE conversation = ?",
     `DELETE FROM tasks WHERE id IN (${tasksOf})`,

@@ -2,6 +2,7 @@
  * The SQLite engines of the storage port: the one writer, and a reader that needs no ownership.
  */
 import { Effect, Layer, type Scope } from "effect"
+import { claimJobsBy } from "../claim-jobs.ts"
 import type { OpenError } from "../errors.ts"
 import { Store, StoreReader, type StoreReads, type StoreService } from "../store.ts"
 import { type Database, driver, openReader, openWriter, type Synchronous } from "./connection.ts"
@@ -42,12 +43,14 @@ const openStore =
     })
     try {
       const writer = openWriterOn(db, location)
+      const reads = prepareReads(db, location)
       return {
-        ...prepareReads(db, location),
+        ...reads,
         location,
         epoch: writer.epoch,
         mint: writer.mint,
         commit: writer.commit,
+        claimJobs: claimJobsBy({ ...reads, commit: writer.commit }),
         // the last connection that closes writes the log back into the file
         close: () => {
           writer.close()

@@ -4,8 +4,11 @@
  */
 import { errorCode } from "../../domain/error-code.ts"
 import { Conflict, Fenced } from "../errors.ts"
+import { artifactWriteStatements, prepareArtifactWrites } from "./artifacts.ts"
 import type { Database } from "./connection.ts"
 import type { DocumentRow, EncodedCommit, Param } from "./encode.ts"
+import { isDuplicate } from "./failures.ts"
+import { jobWriteStatements, prepareJobWrites } from "./jobs.ts"
 import { prepareRemoval } from "./removal.ts"
 
 const places = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
@@ -38,14 +41,9 @@ export const writeStatements = {
   // a document that is set twice in one commit has one revision of it: the last value
   revision:
     "INSERT INTO document_revisions (document, seq, type, version, body) VALUES (?, ?, 'base', ?, ?) ON CONFLICT (document, seq) DO UPDATE SET version = excluded.version, body = excluded.body",
+  ...jobWriteStatements,
+  ...artifactWriteStatements,
 } as const
-
-const isDuplicate = (cause: unknown): boolean => {
-  const code = errorCode(cause)
-  return (
-    code === "SQLITE_CONSTRAINT_PRIMARYKEY" || code === "SQLITE_CONSTRAINT_UNIQUE" || code === "SQLITE_CONSTRAINT_ROWID"
-  )
-}
 
 const used = (what: string): Conflict => new Conflict({ what, detail: "this id is already used" })
 
@@ -82,6 +80,8 @@ export const prepareWrites = (db: Database): Writes => {
     ),
   }
   const remove = prepareRemoval(db)
+  const writeJobs = prepareJobWrites(db)
+  const writeArtifacts = prepareArtifactWrites(db)
 
   const insert = (target: (typeof statement)["entry"], row: ReadonlyArray<Param>, seq: number, what: string): void => {
     try {
@@ -160,6 +160,8 @@ export const prepareWrites = (db: Database): Writes => {
     for (const task of commit.tasks) writeTask(task, seq)
     for (const submission of commit.submissions) writeSubmission(submission, seq)
     for (const document of commit.documents) writeDocument(document, seq)
+    if (commit.jobs !== null) writeJobs(commit.jobs, seq)
+    if (commit.artifacts !== null) writeArtifacts(commit.artifacts, seq)
     if (commit.removed.length > 0) {
       known.clear()
       remove(commit.removed)

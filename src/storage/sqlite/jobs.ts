@@ -1,0 +1,170 @@
+/**
+ * Jobs in SQLite: rows, statements, and what a commit does with them inside the writer's transaction.
+ */
+import type { Effect } from "effect"
+import type { Job } from "../../domain/job.ts"
+import { isLegalTransition } from "../../domain/job-transitions.ts"
+import { Conflict, Fenced, type ReadError } from "../errors.ts"
+import type { JobClaim, JobCount, JobInsert, JobPruning, JobReads, JobUpdate } from "../job-port.ts"
+import type { Commit } from "../store.ts"
+import type { Database } from "./connection.ts"
+import { decodeJob, decodeJobCount, type SqlRow } from "./decode.ts"
+import type { Param, Row } from "./encode.ts"
+import { isDuplicate } from "./failures.ts"
+import { json } from "./json.ts"
+
+const columns =
+  "id, queue, worker, args, state, unique_key AS uniqueKey, unique_for AS uniqueFor, attempt, max_attempts AS maxAttempts, run_at AS runAt, conversation, node, fence, lease_until AS leaseUntil, errors, created_at AS createdAt, started_at AS startedAt, ended_at AS endedAt, seq"
+const list = (where: string): string => `SELECT ${columns} FROM jobs WHERE ${where}id < ? ORDER BY id DESC LIMIT ?`
+const everyState = "('available', 'executing', 'completed', 'discarded', 'cancelled')"
+
+export const jobReadStatements = {
+  job: `SELECT ${columns} FROM jobs WHERE id = ?`,
+  jobByKey: `SELECT ${columns} FROM jobs WHERE queue = ? AND unique_key = ?`,
+  jobs: list(""),
+  jobsOfQueue: list(`queue = ? AND state IN ${everyState} AND `),
+  jobsOfState: list("state = ? AND "),
+  jobsOfQueueAndState: list("queue = ? AND state = ? AND "),
+  jobCounts: "SELECT queue, state, count(*) AS count FROM jobs GROUP BY queue, state ORDER BY queue, state",
+  dueAt: "SELECT run_at FROM jobs WHERE queue = ? AND state = 'available' ORDER BY run_at, id LIMIT 1",
+  executingJobs: `SELECT ${columns} FROM jobs WHERE queue = ? AND state = 'executing' ORDER BY id`,
+} as const
+
+export const jobWriteStatements = {
+  jobInsert:
+    "INSERT INTO jobs (id, queue, worker, args, state, unique_key, unique_for, attempt, max_attempts, run_at, conversation, node, fence, lease_until, errors, created_at, started_at, ended_at, seq) VALUES (?, ?, ?, ?, 'available', ?, ?, 0, ?, ?, ?, NULL, 0, NULL, '[]', ?, NULL, NULL, ?) ON CONFLICT (queue, unique_key) WHERE unique_key IS NOT NULL DO NOTHING",
+  jobUpdate:
+    "UPDATE jobs SET state = ?, unique_key = ?, attempt = ?, max_attempts = ?, run_at = ?, node = ?, fence = ?, lease_until = ?, errors = ?, started_at = ?, ended_at = ?, seq = ? WHERE id = ? AND fence = ? AND state = ?",
+  jobClaim:
+    "UPDATE jobs SET state = 'executing', attempt = attempt + 1, fence = fence + 1, node = ?, lease_until = ?, started_at = ?, seq = ? WHERE id IN (SELECT id FROM jobs WHERE queue = ? AND state = 'available' AND run_at <= ? ORDER BY run_at, id LIMIT ?)",
+  jobPrune: "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE ended_at < ? ORDER BY ended_at, id LIMIT ?)",
+} as const
+
+/** The job parts of a commit as parameters; null where it has none. */
+export interface EncodedJobs {
+  readonly inserts: ReadonlyArray<Row>
+  readonly updates: ReadonlyArray<{ readonly update: JobUpdate; readonly row: Row; readonly guard: Row }>
+  readonly claims: ReadonlyArray<JobClaim>
+  readonly pruning: JobPruning | null
+}
+
+const none: ReadonlyArray<never> = []
+
+const encodeInsert = (job: JobInsert): Row => [
+  job.id,
+  job.queue,
+  job.worker,
+  json(job.args, `job ${job.id}.args`),
+  job.uniqueKey,
+  job.uniqueFor,
+  job.maxAttempts,
+  job.runAt,
+  job.conversation,
+  job.createdAt,
+]
+
+const encodeUpdate = (update: JobUpdate): EncodedJobs["updates"][number] => {
+  const { job, from, fence } = update
+  const row: Row = [
+    job.state,
+    job.uniqueKey,
+    job.attempt,
+    job.maxAttempts,
+    job.runAt,
+    job.node,
+    job.fence,
+    job.leaseUntil,
+    json(job.errors, `job ${job.id}.errors`),
+    job.startedAt,
+    job.endedAt,
+  ]
+  return { update, row, guard: [job.id, fence, from] }
+}
+
+/** Also notes the conversations that must exist. */
+export const encodeJobs = (commit: Commit, touched: Set<number>): EncodedJobs | null => {
+  const { jobs, jobUpdates, jobClaims, pruneJobs } = commit
+  if (jobs === undefined && jobUpdates === undefined && jobClaims === undefined && pruneJobs === undefined) return null
+  for (const job of jobs ?? none) if (job.conversation !== null) touched.add(job.conversation)
+  return {
+    inserts: (jobs ?? none).map(encodeInsert),
+    updates: (jobUpdates ?? none).map(encodeUpdate),
+    claims: jobClaims ?? none,
+    pruning: pruneJobs ?? null,
+  }
+}
+
+/** Applies the job parts of a commit; throws `Conflict` and `Fenced`. */
+export const prepareJobWrites = (db: Database): ((jobs: EncodedJobs, seq: number) => void) => {
+  const run = (sql: string) => db.prepare<Array<Param>>(sql)
+  const insert = run(jobWriteStatements.jobInsert)
+  const update = run(jobWriteStatements.jobUpdate)
+  const claim = run(jobWriteStatements.jobClaim)
+  const prune = run(jobWriteStatements.jobPrune)
+  const now = db.prepare<[number], { state: string; fence: number }>("SELECT state, fence FROM jobs WHERE id = ?")
+
+  const refuse = ({ job, from, fence }: JobUpdate): never => {
+    const what = `job ${job.id}`
+    const row = now.get(job.id)
+    if (row === undefined) throw new Conflict({ what, detail: "it does not exist" })
+    if (row.fence !== fence) throw new Fenced({ what, held: fence, current: row.fence })
+    throw new Conflict({ what, detail: `expected it to be ${from}, it is ${row.state}` })
+  }
+
+  return ({ inserts, updates, claims, pruning }, seq) => {
+    for (const row of inserts) {
+      try {
+        insert.run(...row, seq)
+      } catch (cause) {
+        if (isDuplicate(cause)) throw new Conflict({ what: `job ${row[0]}`, detail: "this id is already used" })
+        throw cause
+      }
+    }
+    for (const { update: wanted, row, guard } of updates) {
+      const { job, from } = wanted
+      if (!isLegalTransition(from, job.state)) {
+        throw new Conflict({ what: `job ${job.id}`, detail: `${from} → ${job.state} is no legal transition` })
+      }
+      if (update.run(...row, seq, ...guard).changes === 0) refuse(wanted)
+    }
+    for (const { node, leaseUntil, now: at, queue, limit } of claims) {
+      claim.run(node, leaseUntil, at, seq, queue, at, Math.max(0, limit))
+    }
+    if (pruning !== null) prune.run(pruning.endedBefore, Math.max(0, pruning.limit))
+  }
+}
+
+/** The reads of jobs. `read` turns what a body throws into a read's error. */
+export const prepareJobReads = (
+  db: Database,
+  location: string,
+  read: <A>(body: () => A) => Effect.Effect<A, ReadError>,
+): JobReads => {
+  const statement = (name: keyof typeof jobReadStatements) =>
+    db.prepare<Array<number | string>, SqlRow>(jobReadStatements[name])
+  const one = statement("job")
+  const byKey = statement("jobByKey")
+  const all = statement("jobs")
+  const ofQueue = statement("jobsOfQueue")
+  const ofState = statement("jobsOfState")
+  const ofBoth = statement("jobsOfQueueAndState")
+  const counts = statement("jobCounts")
+  const due = db.prepare<[string], number>(jobReadStatements.dueAt).pluck()
+  const executing = statement("executingJobs")
+  const option = (row: SqlRow | undefined): Job | null => (row === undefined ? null : decodeJob(location, row))
+  const many = (rows: ReadonlyArray<SqlRow>): ReadonlyArray<Job> => rows.map((row) => decodeJob(location, row))
+  return {
+    job: (id) => read(() => option(one.get(id))),
+    jobByKey: (queue, uniqueKey) => read(() => option(byKey.get(queue, uniqueKey))),
+    jobs: ({ queue, state, limit, before = Number.MAX_SAFE_INTEGER }) =>
+      read(() => {
+        const most = Math.max(0, limit)
+        if (queue === undefined)
+          return many(state === undefined ? all.all(before, most) : ofState.all(state, before, most))
+        return many(state === undefined ? ofQueue.all(queue, before, most) : ofBoth.all(queue, state, before, most))
+      }),
+    jobCounts: () => read((): ReadonlyArray<JobCount> => counts.all().map((row) => decodeJobCount(location, row))),
+    dueAt: (queue) => read(() => due.get(queue) ?? null),
+    executingJobs: (queue) => read(() => many(executing.all(queue))),
+  }
+}
