@@ -6,7 +6,15 @@ import { Data, Effect, Either, type ParseResult, Schema } from "effect"
 import type { Json, JsonObject } from "../domain/json.ts"
 import { nearestNames } from "../domain/nearest.ts"
 import { expectedAt, namesAt, parametersOf, repairArguments } from "./parameters.ts"
-import type { InvalidArguments, Tool, ToolContext, ToolEffect, ToolFailure, ToolResult } from "./tool.ts"
+import type {
+  InvalidArguments,
+  Reconciliation,
+  Tool,
+  ToolContext,
+  ToolEffect,
+  ToolFailure,
+  ToolResult,
+} from "./tool.ts"
 
 class InvalidArgumentsError extends Data.TaggedError("InvalidArguments")<{
   readonly tool: string
@@ -21,6 +29,7 @@ class ToolFailureError extends Data.TaggedError("ToolFailure")<{
   readonly tool: string
   readonly message: string
   readonly details?: Json
+  readonly inDoubt?: boolean
 }> {}
 
 /** The arguments of a call of `tool` are wrong; `detail` has one line per fault, `path: expected X, got Y`. */
@@ -30,6 +39,10 @@ export const invalidArguments = (tool: string, detail: string): InvalidArguments
 /** A failure for the model to read: what went wrong and what to do instead. */
 export const toolFailure = (tool: string, message: string, details?: Json): ToolFailure =>
   new ToolFailureError(details === undefined ? { tool, message } : { tool, message, details })
+
+/** A failure after which nobody knows whether the effect happened, for example a payment request that timed out. */
+export const effectInDoubt = (tool: string, message: string, details?: Json): ToolFailure =>
+  new ToolFailureError({ tool, message, inDoubt: true, ...(details === undefined ? {} : { details }) })
 
 /** What {@link defineTool} takes. `A` is the decoded side of `parameters`. */
 export interface ToolDefinition<A, I, R> {
@@ -43,7 +56,11 @@ export interface ToolDefinition<A, I, R> {
   readonly replay?: "safe" | "unsafe"
   /** Default `parallel`. */
   readonly execution?: "parallel" | "sequential"
+  /** Default `settled`. */
+  readonly whenInterrupted?: "settled" | "inDoubt"
   readonly execute: (args: A, context: ToolContext) => Effect.Effect<ToolResult, ToolFailure, R>
+  /** Finds out what became of an unsafe call that was cut off; see {@link Tool.reconcile}. */
+  readonly reconcile?: (args: A, context: ToolContext) => Effect.Effect<Reconciliation, ToolFailure, R>
 }
 
 const preview = (value: unknown): string => {
@@ -119,6 +136,13 @@ export const defineTool = <A, I, R = never>(definition: ToolDefinition<A, I, R>)
           .join("\n"),
       ),
     )
+  const { reconcile } = definition
+  /** Runs `use` on the arguments as they are decoded now. */
+  const decoded = <B>(args: Json, use: (args: A) => Effect.Effect<B, ToolFailure, R>) =>
+    Effect.flatMap(
+      Either.mapLeft(check(args), (error) => toolFailure(name, error.detail)),
+      use,
+    )
   return {
     spec: { name, description: definition.description, parameters },
     decode: (args) => {
@@ -128,10 +152,18 @@ export const defineTool = <A, I, R = never>(definition: ToolDefinition<A, I, R>)
     effects: definition.effects,
     replay: definition.replay ?? "unsafe",
     execution: definition.execution ?? "parallel",
+    whenInterrupted: definition.whenInterrupted ?? "settled",
     execute: (args, context) =>
-      Effect.flatMap(
-        Either.mapLeft(check(args), (error) => toolFailure(name, error.detail)),
-        (decoded) => definition.execute(decoded, context),
-      ).pipe(Effect.withSpan(`tool.${name}`, { attributes: { "tool.call_id": context.callId } })),
+      decoded(args, (valid) => definition.execute(valid, context)).pipe(
+        Effect.withSpan(`tool.${name}`, { attributes: { "tool.call_id": context.callId } }),
+      ),
+    ...(reconcile === undefined
+      ? {}
+      : {
+          reconcile: (args, context) =>
+            decoded(args, (valid) => reconcile(valid, context)).pipe(
+              Effect.withSpan(`tool.${name}.reconcile`, { attributes: { "tool.call_id": context.callId } }),
+            ),
+        }),
   }
 }

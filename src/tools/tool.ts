@@ -3,6 +3,7 @@
  * anyone sees it. Three channels: `output` for the model, `structuredOutput` for programs, `details` for interfaces.
  */
 import type { Effect, Schema } from "effect"
+import type { ConversationId } from "../domain/ids.ts"
 import type { Json, JsonObject } from "../domain/json.ts"
 import type { ToolSpec, UserPart } from "../domain/message.ts"
 import type { ToolEffect } from "../domain/permissions.ts"
@@ -25,14 +26,31 @@ export interface ToolResult {
   readonly structuredOutput?: Json
   readonly details?: Json
   readonly isError?: boolean
+  /** The call ended, and whether its effect happened is not known: for example a request without an answer. `super-pi effects` lists it. */
+  readonly inDoubt?: boolean
   readonly control?: ToolControl
 }
+
+/**
+ * What became of the effect of a call that was cut off: it happened, and this is its result; it did not, and the call may run; or nobody
+ * can tell, and the call is left in doubt.
+ */
+export type Reconciliation =
+  | { readonly happened: true; readonly result: ToolResult }
+  | { readonly happened: false }
+  | { readonly unknown: true; readonly reason?: string }
 
 /** What a running call gets. */
 export interface ToolContext {
   readonly callId: string
-  /** Stable over restarts of one call: an idempotency key for external effects. */
+  readonly conversation: ConversationId
+  /**
+   * The call's durable effect id, a UUID that was committed before the call began: the same whenever this call runs or is reconciled, and
+   * unique over all databases. Pass it to the service that has the effect, as its idempotency key.
+   */
   readonly idempotencyKey: string
+  /** A key of its own, just as stable, for each of several effects of one call: the same name gives the same UUID. */
+  readonly effectKey: (name: string) => string
   /** The workspace: root directory and confinement. */
   readonly workspace: Workspace
   /** Streams output to watchers, for example of a running command. Bounded and coalesced by the receiver. */
@@ -59,9 +77,22 @@ export interface Tool<R = never> {
   readonly replay: "safe" | "unsafe"
   /** `sequential` tools run one after another in call order; a batch with one of them is sequential as a whole. */
   readonly execution: "parallel" | "sequential"
+  /**
+   * What is known of an unsafe call that ends without a result of its own, because it was cancelled or its code broke. `settled` (default):
+   * the result says all there is to know; `inDoubt`: its effect may have happened, and it is listed as such.
+   */
+  readonly whenInterrupted?: "settled" | "inDoubt"
   /** `args` is what `decode` returned. A failure becomes an error result; so does a defect, with a reference. */
   readonly execute: (args: Json, context: ToolContext) => Effect.Effect<ToolResult, ToolFailure, R>
+  /**
+   * Finds out what became of an unsafe call that was running when its process ended. It changes nothing and may run any number of times;
+   * after {@link reconcileMs}, a failure or a defect the call is left in doubt.
+   */
+  readonly reconcile?: (args: Json, context: ToolContext) => Effect.Effect<Reconciliation, ToolFailure, R>
 }
+
+/** How long a tool may take to find out what became of a call, in ms. */
+export const reconcileMs = 60_000
 
 export interface InvalidArguments {
   readonly _tag: "InvalidArguments"
@@ -76,6 +107,8 @@ export interface ToolFailure {
   readonly tool: string
   readonly message: string
   readonly details?: Json
+  /** See {@link ToolResult.inDoubt}. */
+  readonly inDoubt?: boolean
 }
 
 /** The schema of a tool's arguments with a plain encoded side, as {@link defineTool} takes it. */

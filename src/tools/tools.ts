@@ -26,9 +26,12 @@ export const toolsLayer = <R>(list: ReadonlyArray<Tool<R>>): Layer.Layer<Tools, 
     Tools,
     Effect.map(Effect.context<R>(), (services) =>
       makeTools(
-        list.map((tool) => ({
+        list.map(({ reconcile, ...tool }) => ({
           ...tool,
           execute: (args, context) => Effect.provide(tool.execute(args, context), services),
+          ...(reconcile === undefined
+            ? {}
+            : { reconcile: (args, context) => Effect.provide(reconcile(args, context), services) }),
         })),
       ),
     ),

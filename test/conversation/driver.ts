@@ -17,6 +17,7 @@ import {
 import { decide } from "../../src/actors/conversation/machine/decide.ts"
 import { contextState } from "../../src/domain/context.ts"
 import type { DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
+import type { EffectAnswer } from "../../src/domain/effect.ts"
 import type { Entry } from "../../src/domain/entry.ts"
 import type { EventBody } from "../../src/domain/event.ts"
 import type { ConversationId, DocumentId, EntryId, Seq, SubmissionId, TaskId } from "../../src/domain/ids.ts"
@@ -34,7 +35,8 @@ export type PendingJob =
   | { readonly type: "prepare"; readonly token: number }
   | { readonly type: "model"; readonly token: number }
   | { readonly type: "calls"; readonly token: number; readonly calls: ReadonlyArray<ToolCallPart> }
-  | { readonly type: "tool"; readonly slot: CallSlot }
+  | { readonly type: "tool"; readonly slot: CallSlot; happened: boolean }
+  | { readonly type: "reconcile"; readonly slot: CallSlot }
 
 /** What a caller was told. */
 export interface Answer {
@@ -75,12 +77,17 @@ export class Driver {
   readonly events: Array<EventBody> = []
   readonly answers: Array<Answer> = []
   /** Task ids of calls that began, in order; a task that appears twice was run again. */
-  readonly started: Array<{ readonly task: TaskId; readonly replay: string }> = []
+  readonly started: Array<{ readonly task: TaskId; readonly replay: string; readonly reconciles: boolean }> = []
   readonly settled: Array<SubmissionId> = []
+  /** How often the effect of each unsafe call happened outside, by its effect id. */
+  readonly world = new Map<string, number>()
+  /** Tasks whose job ended without a result while the process lived on. */
+  readonly broken = new Set<TaskId>()
   now = 1_000
   seq = 0
   commits = 0
   private ids = 0
+  private draws = 1
   private readonly policy: Policy
 
   constructor(policy: Partial<Policy> = {}) {
@@ -133,6 +140,7 @@ export class Driver {
         batch: this.entries.findLast((entry) => entry.kind === "pi.assistant") ?? null,
       },
       replayOf: (tool) => (tool.startsWith("safe") ? "safe" : "unsafe"),
+      reconciles: (tool) => tool.startsWith("check"),
     })
   }
 
@@ -154,7 +162,10 @@ export class Driver {
       ids: { entry: id<EntryId>(), task: id<TaskId>(), submission: id<SubmissionId>(), document: id<DocumentId>() },
       node: "test",
       fence: 1,
-      random: () => 0.5,
+      random: () => {
+        this.draws = (this.draws * 16_807) % 2_147_483_647
+        return this.draws / 2_147_483_647
+      },
       policy: this.policy,
     }
     const decision = decide(this.data, event, env)
@@ -175,7 +186,12 @@ export class Driver {
     for (const task of commit.tasks ?? []) {
       const before = this.tasks.get(task.id)
       const change = `${before?.status ?? "pending"}>${task.status}`
-      if (before?.status === "terminal") throw new Error(`task ${task.id} was terminal already`)
+      if (before?.status === "terminal") {
+        if (!before.inDoubt || task.inDoubt || task.status !== "terminal")
+          throw new Error(`task ${task.id} was terminal already`)
+        this.tasks.set(task.id, { ...task, seq })
+        continue
+      }
       if (!legal.has(change) || !order.includes(task.status))
         throw new Error(`illegal transition ${change} (${task.kind})`)
       if (task.status === "terminal" && task.outcome === null) throw new Error("terminal without outcome")
@@ -214,8 +230,15 @@ export class Driver {
         return
       case "runTool":
         if (this.tasks.get(action.slot.task.id)?.status !== "running") throw new Error("a call ran before its intent")
-        this.started.push({ task: action.slot.task.id, replay: action.slot.replay })
-        this.jobs.push({ type: "tool", slot: action.slot })
+        this.started.push({
+          task: action.slot.task.id,
+          replay: action.slot.replay,
+          reconciles: action.slot.call.name.startsWith("check"),
+        })
+        this.jobs.push({ type: "tool", slot: action.slot, happened: false })
+        return
+      case "reconcile":
+        this.jobs.push({ type: "reconcile", slot: action.slot })
         return
       case "stopJobs":
         // As with the shell: each job ends by itself, later, with a `jobEnded`.
@@ -261,6 +284,31 @@ export class Driver {
   fire(timer: "backoff" | "flush"): void {
     if (!this.timers.delete(timer)) return
     this.send({ type: "timer", timer })
+  }
+
+  /** The effect of the tool job at `at` happens outside, before its result is known here. */
+  happen(at: number): void {
+    const job = this.jobs[at]
+    if (job?.type === "tool") this.effect(job)
+  }
+
+  private effect(job: Extract<PendingJob, { readonly type: "tool" }>): void {
+    if (job.happened) return
+    job.happened = true
+    const { effect } = job.slot
+    if (job.slot.replay === "unsafe") this.world.set(effect, (this.world.get(effect) ?? 0) + 1)
+  }
+
+  /** The reconcile job at `at` cannot tell. */
+  unknown(at: number): void {
+    const job = this.jobs[at]
+    if (job?.type !== "reconcile") return
+    this.take(at)
+    this.send({ type: "reconciled", task: job.slot.task.id, found: { unknown: true, reason: "no answer." } })
+  }
+
+  settle(task: Task, answer: EffectAnswer): void {
+    this.send({ type: "settleEffect", task, answer, reply: this.reply("settle") })
   }
 
   private take(at: number): PendingJob | undefined {
@@ -313,8 +361,15 @@ export class Driver {
         })
         return
       case "tool":
+        this.effect(job)
         this.send({ type: "toolEnded", task: job.slot.task.id, result: { output: [text("result")] } })
         return
+      case "reconcile": {
+        const happened = this.world.has(job.slot.effect)
+        const found = happened ? { happened, result: { output: [text("found")] } } : { happened }
+        this.send({ type: "reconciled", task: job.slot.task.id, found })
+        return
+      }
       case undefined:
     }
   }
@@ -339,8 +394,8 @@ export class Driver {
       how === "stopped"
         ? ({ type: "stopped" } as const)
         : ({ type: "crashed", reference: "r", message: "broke" } as const)
-    const named =
-      job.type === "tool" ? ({ type: "tool", task: job.slot.task.id } as const) : { type: job.type, token: job.token }
+    const named = "slot" in job ? { type: job.type, task: job.slot.task.id } : { type: job.type, token: job.token }
+    if (job.type === "tool") this.broken.add(job.slot.task.id)
     this.send({ type: "jobEnded", job: named, end })
   }
 

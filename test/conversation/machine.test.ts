@@ -5,6 +5,8 @@ import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { heldUpIn } from "../../src/actors/conversation/settle.ts"
 import { deriveContext } from "../../src/domain/context.ts"
+import type { EffectAnswer } from "../../src/domain/effect.ts"
+import { callOf, effectIdOf, settledAs } from "../../src/domain/effect.ts"
 import { textOf } from "../../src/domain/message.ts"
 import { Driver } from "./driver.ts"
 
@@ -348,7 +350,7 @@ describe("any order of events, failures and deaths", () => {
     {
       weight: 12,
       arbitrary: fc
-        .tuple(at, fc.array(fc.constantFrom("safe", "unsafe", "unsafe-one", "refused"), { maxLength: 3 }))
+        .tuple(at, fc.array(fc.constantFrom("safe", "unsafe", "unsafe-one", "check", "refused"), { maxLength: 3 }))
         .map(
           ([n, calls]) =>
             (d: Driver) =>
@@ -367,7 +369,16 @@ describe("any order of events, failures and deaths", () => {
     },
     { weight: 1, arbitrary: at.map((n) => (d: Driver) => d.end(some(d, n), "crashed")) },
     { weight: 2, arbitrary: fc.constantFrom("backoff", "flush").map((t) => (d: Driver) => d.fire(t as "flush")) },
-    { weight: 1, arbitrary: fc.constant((d: Driver) => d.kill()) },
+    { weight: 3, arbitrary: at.map((n) => (d: Driver) => d.happen(some(d, n))) },
+    { weight: 1, arbitrary: at.map((n) => (d: Driver) => d.unknown(some(d, n))) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom<EffectAnswer>("happened", "not-happened", "ignore").map((answer) => (d: Driver) => {
+        const doubt = [...d.tasks.values()].find((task) => task.inDoubt)
+        if (doubt !== undefined) d.settle(doubt, answer)
+      }),
+    },
+    { weight: 2, arbitrary: fc.constant((d: Driver) => d.kill()) },
   )
 
   it("leaves no task open, no input without an end, and runs no unsafe call twice", () => {
@@ -388,8 +399,15 @@ describe("any order of events, failures and deaths", () => {
         expect(driver.data.state).toBe("idle")
         expect([...driver.tasks.values()].filter((task) => task.status !== "terminal")).toEqual([])
         expect(status(driver).filter((each) => each !== "done" && each !== "unanswered")).toEqual([])
-        const unsafe = driver.started.filter((each) => each.replay === "unsafe").map((each) => each.task)
-        expect(new Set(unsafe).size).toBe(unsafe.length)
+        const unsafe = driver.started.filter((each) => each.replay === "unsafe" && !each.reconciles)
+        expect(new Set(unsafe.map((each) => each.task)).size).toBe(unsafe.length)
+        expect([...driver.world.values()].filter((times) => times > 1)).toEqual([])
+        for (const task of driver.tasks.values()) {
+          const call = callOf(task)
+          if (call === null || !driver.world.has(effectIdOf(task, call)) || driver.broken.has(task.id)) continue
+          // What happened outside is known here as done, or it is in doubt until somebody says so.
+          expect(task.outcome?.status === "completed" || task.inDoubt || settledAs(task) !== null).toBe(true)
+        }
         expect(driver.answers.filter((answer) => answer.kind === "cancel").every((answer) => answer.ok)).toBe(true)
         // What stays in memory is what a restart would find.
         const before = driver.data

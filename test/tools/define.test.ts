@@ -3,14 +3,18 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Either, Schema } from "effect"
+import { ConversationId } from "../../src/domain/ids.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { defineTool, invalidArguments, toolFailure } from "../../src/tools/define.ts"
+import { effectKeyOf } from "../../src/tools/effect-key.ts"
 import type { Tool, ToolContext } from "../../src/tools/tool.ts"
 import { makeTools, Tools, toolsLayer } from "../../src/tools/tools.ts"
 
 const context: ToolContext = {
   callId: "c1",
+  conversation: ConversationId.make(1),
   idempotencyKey: "k1",
+  effectKey: (name) => effectKeyOf("k1", name),
   workspace: { root: "/", confined: false },
   emit: () => Effect.void,
 }

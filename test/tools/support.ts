@@ -5,8 +5,10 @@ import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { Effect, type Scope } from "effect"
+import { ConversationId } from "../../src/domain/ids.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { textOf } from "../../src/domain/message.ts"
+import { effectKeyOf } from "../../src/tools/effect-key.ts"
 import type { InvalidArguments, ToolContext, ToolFailure, ToolResult, Workspace } from "../../src/tools/tool.ts"
 import { Tools } from "../../src/tools/tools.ts"
 
@@ -37,7 +39,9 @@ export const workspaceWith = (
 
 export const contextOf = (workspace: Workspace, emit: ToolContext["emit"] = () => Effect.void): ToolContext => ({
   callId: "call-1",
+  conversation: ConversationId.make(1),
   idempotencyKey: "key-1",
+  effectKey: (name) => effectKeyOf("key-1", name),
   workspace,
   emit,
 })

@@ -68,10 +68,11 @@ const start = (
     if (loaded === null) return yield* new UnknownConversation({ conversation: id })
     const shell = new Shell(loaded, services, self)
     const replayOf = (tool: string) => services.tools.get(tool)?.replay ?? "unsafe"
+    const reconciles = (tool: string) => services.tools.get(tool)?.reconcile !== undefined
     return {
       state: "recovering",
       data: shell,
-      actions: [nextEvent<ConversationMessage>({ type: "recover", stored: loaded.stored, replayOf })],
+      actions: [nextEvent<ConversationMessage>({ type: "recover", stored: loaded.stored, replayOf, reconciles })],
     }
   })
 

@@ -15,9 +15,10 @@ import { diffPrompt } from "../../domain/prompt.ts"
 import { promptFor } from "../../harness/prompt.ts"
 import type { ModelError, ModelPart, ModelRequest, ModelsService } from "../../models/model.ts"
 import { ModelTransient } from "../../models/model.ts"
-import type { ToolResult, Workspace } from "../../tools/tool.ts"
+import type { ToolResult } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
 import { type Behavior, behavior } from "../kernel/index.ts"
+import { callContext, failedResult, type Place } from "./call-context.ts"
 import type { CallSlot, MachineEvent, Verdict } from "./machine/data.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 
@@ -165,7 +166,10 @@ const judge = (
   const blocked = blockReason(options.mode, call.name, tool.effects)
   if (blocked !== null) return Effect.succeed({ type: "refuse", blocked: true, reason: blocked })
   return tool.decode(call.arguments).pipe(
-    Effect.map((args): Verdict => ({ type: "run", args, replay: tool.replay, execution: tool.execution })),
+    Effect.map((args): Verdict => {
+      const { execution, replay, whenInterrupted = "settled" } = tool
+      return { type: "run", args, replay, whenInterrupted, execution }
+    }),
     Effect.catchAll((error) => {
       const reason = `Invalid arguments for ${call.name}:\n${error.detail}`
       return Effect.succeed<Verdict>({ type: "refuse", blocked: false, reason })
@@ -208,7 +212,7 @@ const gatherOutput = (forward: (chunk: string) => Effect.Effect<void>) => {
 /** Runs one call. A failure that the tool declares becomes an error result; a defect crashes the job. */
 export const toolJob = (options: {
   readonly slot: CallSlot
-  readonly workspace: Workspace
+  readonly place: Place
   readonly tools: ToolsService
   readonly send: Send
 }): Effect.Effect<void> =>
@@ -223,21 +227,8 @@ export const toolJob = (options: {
     }
     const output = gatherOutput((chunk) => send({ type: "toolOutput", task, chunk }))
     const result: ToolResult = yield* tool
-      .execute(slot.args, {
-        callId: slot.call.id,
-        idempotencyKey: `call-${task}`,
-        workspace: options.workspace,
-        emit: output.emit,
-      })
-      .pipe(
-        Effect.catchAll((failure) =>
-          Effect.succeed<ToolResult>({
-            output: [text(failure.message)],
-            isError: true,
-            ...(failure.details === undefined ? {} : { details: failure.details }),
-          }),
-        ),
-      )
+      .execute(slot.args, callContext(slot, options.place, output.emit))
+      .pipe(Effect.catchAll((failure) => Effect.succeed(failedResult(failure))))
     yield* output.flush
     yield* send({ type: "toolEnded", task, result })
   }).pipe(

@@ -25,10 +25,12 @@ import {
   tell,
   timeout,
 } from "../kernel/index.ts"
+import type { Place } from "./call-context.ts"
 import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
 import { IdReserve, idsNeeded } from "./ids.ts"
 import { callsJob, crashMessage, job, modelJob, prepareJob, toolJob } from "./jobs.ts"
+import { isLastWord, labelOf, lastWords } from "./last-word.ts"
 import type { Loaded } from "./load.ts"
 import type { Action, Data, Decision, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
 import { decide } from "./machine/decide.ts"
@@ -36,6 +38,7 @@ import { Draft } from "./machine/draft.ts"
 import { flushLive } from "./machine/run.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { streamed, withActions } from "./pieces.ts"
+import { reconcileJob } from "./reconcile-job.ts"
 import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 import { heldUpIn, justSettled, settledIn } from "./settle.ts"
@@ -65,15 +68,6 @@ interface RunningJob {
 
 /** A job that is stopped is interrupted at once; its end is waited for with its finalizers. */
 const jobSpec = { restart: "temporary", shutdownMs: 0 } as const
-
-/** What ends a job in its own words; everything else ends it in its `Down`. */
-const terminal: ReadonlySet<MachineEvent["type"]> = new Set([
-  "prepared",
-  "modelFailed",
-  "responded",
-  "callsPrepared",
-  "toolEnded",
-])
 
 export class Shell {
   data: Data
@@ -252,19 +246,22 @@ export class Shell {
     )
   }
 
+  /** Where this conversation's calls act. */
+  private get place(): Place {
+    const { agent, conversation } = this.data
+    const { confined, defaultCwd } = this.services.settings
+    return { conversation: conversation.id, workspace: { root: agent.cwd ?? defaultCwd, confined } }
+  }
+
   private get turn() {
     return this.data.run?.generation.id ?? null
   }
 
   /** A job that spoke its last word needs no `Down`. */
   private forget(event: MachineEvent): void {
-    if (!terminal.has(event.type)) return
+    if (!lastWords.has(event.type)) return
     for (const [id, { job: known }] of this.jobs) {
-      const same =
-        known.type === "tool"
-          ? event.type === "toolEnded" && event.task === known.task
-          : "token" in event && event.token === known.token
-      if (same) this.jobs.delete(id)
+      if (isLastWord(event, known)) this.jobs.delete(id)
     }
   }
 
@@ -338,9 +335,13 @@ export class Shell {
       }
       case "runTool": {
         const { slot } = action
-        const workspace = { root: agent.cwd ?? settings.defaultCwd, confined: settings.confined }
-        const running = toolJob({ slot, workspace, tools, send: this.send })
+        const running = toolJob({ slot, place: this.place, tools, send: this.send })
         return this.start({ type: "tool", task: slot.task.id }, running)
+      }
+      case "reconcile": {
+        const { slot } = action
+        const running = reconcileJob({ slot, place: this.place, tools, send: this.send })
+        return this.start({ type: "reconcile", task: slot.task.id }, running)
       }
       case "stopJobs":
         return Effect.forEach(this.jobs.values(), (running) => this.self.fork(stop(running.ref)), { discard: true })
@@ -377,8 +378,7 @@ export class Shell {
 
   /** Starts a job as a watched child. */
   private start(name: Job, run: Effect.Effect<void>): Effect.Effect<void> {
-    const label = name.type === "tool" ? `tool-${name.task}` : `${name.type}-${name.token}`
-    return this.self.spawn(job(name.type, run), { name: label, childSpec: jobSpec }).pipe(
+    return this.self.spawn(job(name.type, run), { name: labelOf(name), childSpec: jobSpec }).pipe(
       Effect.orDie,
       Effect.flatMap((ref) => {
         this.jobs.set(ref.id, { job: name, ref })

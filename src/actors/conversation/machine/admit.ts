@@ -7,7 +7,7 @@ import type { Json } from "../../../domain/json.ts"
 import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { abortRun, startNext, startRun } from "./run.ts"
-import { refuseCall } from "./tools.ts"
+import { refuseCall, underway } from "./tools.ts"
 
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
 
@@ -91,4 +91,4 @@ export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
 /** Whether a job of the batch is still to end: its preparation, or a running call. */
 const callsRunning = (d: Draft): boolean =>
   d.data.state === "executing_tools" &&
-  (d.run.calls.length === 0 || d.run.calls.some((slot) => slot.status === "running"))
+  (d.run.calls.length === 0 || d.run.calls.some(underway))

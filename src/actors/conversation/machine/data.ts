@@ -6,6 +6,7 @@
 import type { ContextState } from "../../../domain/context.ts"
 import type { Conversation } from "../../../domain/conversation.ts"
 import type { AgentDocument, LiveDocument, UsageDocument } from "../../../domain/document.ts"
+import type { EffectAnswer } from "../../../domain/effect.ts"
 import type { Entry } from "../../../domain/entry.ts"
 import type { EventBody, MachineState } from "../../../domain/event.ts"
 import type { Failure } from "../../../domain/failure.ts"
@@ -17,20 +18,27 @@ import type { Task } from "../../../domain/task.ts"
 import type { Usage } from "../../../domain/usage.ts"
 import type { ModelError } from "../../../models/model.ts"
 import type { Commit, Unstamped } from "../../../storage/store.ts"
-import type { ToolControl, ToolResult } from "../../../tools/tool.ts"
+import type { Reconciliation, ToolControl, ToolResult } from "../../../tools/tool.ts"
 
 /** A task row without its `seq`. */
 export type TaskRow = Unstamped<Task>
 export type SubmissionRow = Unstamped<Submission>
 
-/** One call of the current batch. `pending` calls have no effect yet; `running` ones may have. */
+/**
+ * One call of the current batch. `pending` calls have no effect yet; `running` ones may have; of a `reconciling` one, which an earlier
+ * process began, its tool finds out.
+ */
 export interface CallSlot {
   readonly task: TaskRow
   readonly call: ToolCallPart
   /** Final, decoded arguments: the committed intent. */
   readonly args: Json
   readonly replay: "safe" | "unsafe"
-  readonly status: "pending" | "running" | "done"
+  /** The durable id of its effect, given to the tool as idempotency key. */
+  readonly effect: string
+  /** Whether it is in doubt when it ends without a result of its own. */
+  readonly whenInterrupted: "settled" | "inDoubt"
+  readonly status: "pending" | "running" | "reconciling" | "done"
   /** Tail of the output streamed so far. */
   readonly output: string
   readonly startedAt: number
@@ -104,6 +112,8 @@ export type Verdict =
       readonly type: "run"
       readonly args: Json
       readonly replay: "safe" | "unsafe"
+      /** Default `settled`. */
+      readonly whenInterrupted?: "settled" | "inDoubt"
       readonly execution: "parallel" | "sequential"
     }
   | { readonly type: "refuse"; readonly blocked: boolean; readonly reason: string }
@@ -125,7 +135,13 @@ export interface Stored {
 }
 
 export type MachineEvent =
-  | { readonly type: "recover"; readonly stored: Stored; readonly replayOf: (tool: string) => "safe" | "unsafe" }
+  | {
+      readonly type: "recover"
+      readonly stored: Stored
+      readonly replayOf: (tool: string) => "safe" | "unsafe"
+      /** Whether a tool can find out what became of a call. */
+      readonly reconciles: (tool: string) => boolean
+    }
   | {
       readonly type: "submit"
       readonly content: ReadonlyArray<UserPart>
@@ -152,16 +168,28 @@ export type MachineEvent =
   | { readonly type: "callsPrepared"; readonly token: number; readonly verdicts: ReadonlyArray<Verdict> }
   | { readonly type: "toolOutput"; readonly task: TaskId; readonly chunk: string }
   | { readonly type: "toolEnded"; readonly task: TaskId; readonly result: ToolResult }
+  | { readonly type: "reconciled"; readonly task: TaskId; readonly found: Reconciliation }
+  /** Somebody says what became of a call in doubt; `task` is its row. */
+  | {
+      readonly type: "settleEffect"
+      readonly task: TaskRow
+      readonly answer: EffectAnswer
+      readonly reply: Reply<void>
+    }
   | { readonly type: "jobEnded"; readonly job: Job; readonly end: JobEnd }
   | { readonly type: "timer"; readonly timer: TimerName }
   | { readonly type: "settled" }
 
-/** Work outside the machine, each a child actor: preparing a request, the model's stream, preparing calls, one tool call. */
+/**
+ * Work outside the machine, each a child actor: preparing a request, the model's stream, preparing calls, one tool call, finding out what
+ * became of one.
+ */
 export type Job =
   | { readonly type: "prepare"; readonly token: number }
   | { readonly type: "model"; readonly token: number }
   | { readonly type: "calls"; readonly token: number }
   | { readonly type: "tool"; readonly task: TaskId }
+  | { readonly type: "reconcile"; readonly task: TaskId }
 
 export type TimerName = "backoff" | "flush"
 
@@ -174,6 +202,7 @@ export type Action =
   | { readonly type: "request"; readonly token: number; readonly model: string; readonly generation: TaskId }
   | { readonly type: "prepareCalls"; readonly token: number; readonly calls: ReadonlyArray<ToolCallPart> }
   | { readonly type: "runTool"; readonly slot: CallSlot }
+  | { readonly type: "reconcile"; readonly slot: CallSlot }
   | { readonly type: "stopJobs" }
   | { readonly type: "timer"; readonly timer: TimerName; readonly ms: number }
   | { readonly type: "clearTimer"; readonly timer: TimerName }

@@ -4,6 +4,7 @@
  */
 import { cancel, configure, submit } from "./admit.ts"
 import type { Data, Decision, Env, MachineEvent } from "./data.ts"
+import { notReconciled, reconciled, settleEffect } from "./doubt.ts"
 import { Draft } from "./draft.ts"
 import { recover, retryParked } from "./recover.ts"
 import { delta, modelFailed, prepared, wake } from "./request.ts"
@@ -49,8 +50,12 @@ export const decide = (data: Data, event: MachineEvent, env: Env): Decision => {
       return toolOutput(d, event)
     case "toolEnded":
       return toolEnded(d, event)
+    case "reconciled":
+      return reconciled(d, event)
+    case "settleEffect":
+      return settleEffect(d, event)
     case "jobEnded":
-      return jobEnded(d, event)
+      return event.job.type === "reconcile" ? notReconciled(d, event.job.task, event.end) : jobEnded(d, event)
     case "timer":
       return event.timer === "backoff" ? wake(d) : flush(d)
   }

@@ -2,26 +2,28 @@
  * Recovery: what the machine does with the open work that it finds when it starts. Rules (durable.md, *Tasks*):
  * 1. A task that ran when its process died counts one crash; at `restartLimit` its run is parked.
  * 2. A sleeping task keeps its wake time; a task that stopped cleanly counts nothing.
- * 3. A running call runs again only where it was declared replay-safe, when it started and now; any other becomes an error
- *    result that carries the output that was flushed. Pending calls never started: they start in their turn.
+ * 3. A running call runs again only where it was declared replay-safe, when it started and now. Of any other its tool finds out what
+ *    became of it (doubt.ts), or it becomes an error result that carries the output that was flushed, and is in doubt. Pending calls
+ *    never started: they start in their turn.
  * 4. A partial answer that was flushed stays as an aborted assistant entry; the request is made again.
  */
 import type { LiveDocument } from "../../../domain/document.ts"
+import { callOf, effectIdOf } from "../../../domain/effect.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts"
 import { text, toolCallsOf } from "../../../domain/message.ts"
 import type { Task } from "../../../domain/task.ts"
 import { restartLimit, TaskKind } from "../../../domain/task.ts"
 import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow } from "./data.ts"
+import { leaveInDoubt, reconcile } from "./doubt.ts"
 import type { Draft } from "./draft.ts"
 import type { Checkpoint } from "./run.ts"
-import { abortRun, addAssistant, checkpointOf, clearLive, freshRun, startTurn } from "./run.ts"
-import type { CallInput } from "./tools.ts"
-import { advance, endCall, withOutput } from "./tools.ts"
+import { abortRun, addAssistant, checkpointOf, clearLive, flushLive, freshRun, startTurn } from "./run.ts"
+import { advance, endCall, refuseCall } from "./tools.ts"
 
 type Recover = Extract<MachineEvent, { readonly type: "recover" }>
 
-const interruptedText =
-  "The call was interrupted: the process died while it ran, and it may or may not have taken effect. It was not run again."
+/** Of a call that may be repeated and was not. */
+const lostText = "The call was interrupted: the process died while it ran. It was not run again."
 
 /** Takes up the open work of the conversation. */
 export const recover = (d: Draft, event: Recover): Decision => {
@@ -123,31 +125,41 @@ const resumeCalls = (
 ): void => {
   const { live } = event.stored
   const again: Array<CallSlot> = []
-  const lost: Array<CallSlot> = []
-  for (const task of calls) {
-    // This engine wrote it (tools.ts).
-    const input = task.input as unknown as CallInput
+  const cutOff: Array<CallSlot> = []
+  for (const row of calls) {
+    const input = callOf(row)
+    if (input === null) continue
+    const task = take(d, row)
+    const safe = input.replay === "safe" && event.replayOf(input.name) === "safe"
     const slot: CallSlot = {
-      task: take(d, task),
+      task,
       call: { type: "toolCall", id: input.callId, name: input.name, arguments: asObject(input.arguments) },
       args: input.arguments,
-      replay: input.replay,
+      replay: safe ? "safe" : "unsafe",
+      effect: effectIdOf(row, input),
+      whenInterrupted: input.whenInterrupted ?? "settled",
       status: "pending",
-      output: live?.tools[String(task.id)]?.output ?? "",
-      startedAt: task.startedAt ?? d.env.now,
+      output: live?.tools[String(row.id)]?.output ?? "",
+      startedAt: row.startedAt ?? d.env.now,
       control: null,
     }
-    const ran = task.status === "running"
-    const safe = input.replay === "safe" && event.replayOf(input.name) === "safe" && slot.task.crashes < restartLimit
-    if (d.run.cancelling || (ran && !safe)) lost.push({ ...slot, status: "running" })
-    else again.push({ ...slot, output: "" })
+    const runs = row.status === "pending" || (safe && task.crashes < restartLimit && !d.run.cancelling)
+    if (runs) again.push({ ...slot, output: "" })
+    else cutOff.push({ ...slot, status: "running" })
   }
   const waiting = d.putTask({ ...generation, status: "waiting" })
-  d.patchRun({ generation: waiting, calls: [...lost, ...again], parallel: checkpoint.parallel, model: modelOf(event) })
+  d.patchRun({ generation: waiting, calls: [...cutOff, ...again], parallel: checkpoint.parallel, model: modelOf(event) })
   d.to("executing_tools")
-  for (const slot of lost) endCall(d, slot, { output: [text(withOutput(interruptedText, slot.output))], isError: true })
+  if (d.run.cancelling) for (const slot of again) refuseCall(d, slot, "The call was cancelled before it started.")
+  for (const slot of cutOff) {
+    if (slot.replay === "safe") endCall(d, slot, { output: [text(lostText)], isError: true })
+    else if (event.reconciles(slot.call.name) && slot.task.crashes < restartLimit) reconcile(d, slot)
+    else leaveInDoubt(d, slot, null)
+  }
   missingResults(d, event, calls)
-  clearLive(d)
+  // What is still being looked into keeps the output that was flushed.
+  if (d.run.calls.some((slot) => slot.status === "reconciling" && slot.output !== "")) flushLive(d)
+  else clearLive(d)
   advance(d)
 }
 
@@ -155,8 +167,7 @@ const resumeCalls = (
 const missingResults = (d: Draft, event: Recover, calls: ReadonlyArray<TaskRow>): void => {
   const message = event.stored.batch?.model[0]
   if (message?.role !== "assistant") return
-  // This engine wrote the inputs (tools.ts).
-  const known = new Set(calls.map((call) => (call.input as unknown as CallInput).callId))
+  const known = new Set(calls.map((call) => callOf(call)?.callId))
   const missing = toolCallsOf(message).filter((call) => !known.has(call.id) && !event.stored.results.has(call.id))
   if (missing.length > 0) {
     d.publish({ type: "notice", level: "warning", message: `${missing.length} calls have no result and no task` })

@@ -151,7 +151,7 @@ const liveOf = (run: Run): LiveDocument => ({
       : { task: run.generation.id, model: run.model, text: run.partial.text, thinking: run.partial.thinking },
   tools: Object.fromEntries(
     run.calls
-      .filter((slot) => slot.status === "running" && slot.output !== "")
+      .filter((slot) => (slot.status === "running" || slot.status === "reconciling") && slot.output !== "")
       .map((slot) => [String(slot.task.id), { callId: slot.call.id, output: slot.output }]),
   ),
   retry: run.retry,

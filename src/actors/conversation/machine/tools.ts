@@ -1,11 +1,12 @@
 /**
  * The calls of one turn: intents committed before they run, results as they come, the next turn when all are there.
  */
+import type { CallInput } from "../../../domain/effect.ts"
 import { EntryKind } from "../../../domain/entry.ts"
-import type { Json } from "../../../domain/json.ts"
 import type { ToolResultMessage } from "../../../domain/message.ts"
 import { text, textOf, toolCallsOf } from "../../../domain/message.ts"
 import { TaskKind } from "../../../domain/task.ts"
+import { uuidv7 } from "../../../domain/uuid.ts"
 import type { ToolResult } from "../../../tools/tool.ts"
 import type { CallSlot, Decision, Finished, MachineEvent, Run, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
@@ -28,14 +29,6 @@ type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readon
 const outputTail = 16_384
 
 const skippedBySteer = "The call was skipped: the person sent new instructions before it started."
-
-/** The durable input of a `pi.tool` task: the intent. */
-export interface CallInput {
-  readonly callId: string
-  readonly name: string
-  readonly arguments: Json
-  readonly replay: "safe" | "unsafe"
-}
 
 /** The response came back whole: an answer, or calls to prepare. */
 export const responded = (d: Draft, event: EventOf<"responded">): Decision => {
@@ -84,9 +77,18 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
     const verdict = verdicts[at]
     if (verdict?.type !== "run") return
     const starts = slots.length < parallel
-    const input: CallInput = { callId: call.id, name: call.name, arguments: verdict.args, replay: verdict.replay }
+    const { args, replay, whenInterrupted = "settled" } = verdict
+    const effect = uuidv7(d.env.now, d.env.random)
+    const input: CallInput = {
+      callId: call.id,
+      name: call.name,
+      arguments: args,
+      replay,
+      effect,
+      ...(whenInterrupted === "settled" ? {} : { whenInterrupted }),
+    }
     const task = d.newTask(TaskKind.tool, { ...input }, null, run.generation.id, starts)
-    const base = { task, call, args: verdict.args, replay: verdict.replay, output: "", control: null }
+    const base = { task, call, args, replay, effect, whenInterrupted, output: "", control: null }
     slots.push({ ...base, status: starts ? "running" : "pending", startedAt: d.env.now })
   })
   const generation = d.putTask({
@@ -107,7 +109,8 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   return d.done()
 }
 
-const start = (d: Draft, slot: CallSlot): void => {
+/** Starts a call whose row says that it runs. */
+export const start = (d: Draft, slot: CallSlot): void => {
   const { call, task } = slot
   d.publish({ type: "tool_started", task_id: task.id, call_id: call.id, name: call.name, arguments: call.arguments })
   d.act({ type: "runTool", slot })
@@ -139,7 +142,7 @@ const addResult = (d: Draft, callId: string, toolName: string, result: ToolResul
   })
 }
 
-const setSlot = (d: Draft, slot: CallSlot): void => {
+export const setSlot = (d: Draft, slot: CallSlot): void => {
   d.patchRun({ calls: d.run.calls.map((other) => (other.task.id === slot.task.id ? slot : other)) })
 }
 
@@ -150,13 +153,14 @@ export const refuseCall = (d: Draft, slot: CallSlot, reason: string): void => {
   setSlot(d, { ...slot, task, status: "done" })
 }
 
-/** Ends a running call with its result. */
-export const endCall = (d: Draft, slot: CallSlot, result: ToolResult): void => {
+/** Ends a running call with its result. `reason` says why it failed, where the result says more than that. */
+export const endCall = (d: Draft, slot: CallSlot, result: ToolResult, reason: string | null = null): void => {
   addResult(d, slot.call.id, slot.call.name, result, slot)
+  const ended = { ...slot.task, inDoubt: result.inDoubt === true && slot.replay === "unsafe" }
   const task = d.endTask(
-    slot.task,
+    ended,
     result.isError === true
-      ? { status: "failed", error: textOf(result.output).slice(0, 500) }
+      ? { status: "failed", error: (reason ?? textOf(result.output)).slice(0, 500) }
       : { status: "completed", result: null },
   )
   setSlot(d, { ...slot, task, status: "done", control: result.control ?? null })
@@ -171,13 +175,16 @@ export const toolEnded = (d: Draft, event: EventOf<"toolEnded">): Decision => {
   return d.done()
 }
 
+/** Whether a job works on the call. */
+export const underway = (slot: CallSlot): boolean => slot.status === "running" || slot.status === "reconciling"
+
 /** Starts pending calls while slots are free; ends the batch when nothing is left. */
 export const advance = (d: Draft): void => {
   const steered = d.run.parallel === 1 && d.data.queue.some((row) => row.whenBusy === "steer")
   if (steered) {
     for (const slot of d.run.calls) if (slot.status === "pending") refuseCall(d, slot, skippedBySteer)
   }
-  let running = d.run.calls.filter((slot) => slot.status === "running").length
+  let running = d.run.calls.filter(underway).length
   for (const slot of d.run.calls) {
     if (slot.status !== "pending" || running >= d.run.parallel) continue
     const task = d.putTask({
@@ -239,11 +246,13 @@ export const jobEnded = (d: Draft, event: EventOf<"jobEnded">): Decision => {
   if (job.type === "tool") {
     const slot = run.calls.find((other) => other.task.id === job.task)
     if (slot === undefined || slot.status !== "running") return d.done()
-    endCall(d, slot, { output: [text(withOutput(lostCall(end, run.cancelling), slot.output))], isError: true })
+    const inDoubt = slot.whenInterrupted === "inDoubt" && slot.replay === "unsafe"
+    const reason = `${lostCall(end, run.cancelling)}${inDoubt ? " It may or may not have taken effect." : ""}`
+    endCall(d, slot, { output: [text(withOutput(reason, slot.output))], isError: true, inDoubt }, reason)
     advance(d)
     return d.done()
   }
-  if (job.token !== run.token) return d.done()
+  if (job.type === "reconcile" || job.token !== run.token) return d.done()
   if (run.cancelling) abortRun(d)
   else if (end.type === "crashed") {
     failRun(d, "internal", `${end.message} (reference ${end.reference}; see the log)`, end.reference)

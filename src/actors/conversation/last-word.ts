@@ -1,0 +1,28 @@
+/**
+ * Which event of a job is its last: it needs no `Down` to end. Everything else ends it in its `Down`.
+ */
+import type { Job, MachineEvent } from "./machine/data.ts"
+
+export const lastWords: ReadonlySet<MachineEvent["type"]> = new Set([
+  "prepared",
+  "modelFailed",
+  "responded",
+  "callsPrepared",
+  "toolEnded",
+  "reconciled",
+])
+
+/** Whether `event`, one of {@link lastWords}, is the last of `job`. */
+export const isLastWord = (event: MachineEvent, job: Job): boolean => {
+  switch (job.type) {
+    case "tool":
+      return event.type === "toolEnded" && event.task === job.task
+    case "reconcile":
+      return event.type === "reconciled" && event.task === job.task
+    default:
+      return "token" in event && event.token === job.token
+  }
+}
+
+/** The name of a job's actor, unique among those of its conversation. */
+export const labelOf = (job: Job): string => `${job.type}-${"task" in job ? job.task : job.token}`
