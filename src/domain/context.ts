@@ -4,15 +4,15 @@
  * (property-tested against the definition).
  */
 import { AppendLog } from "./append-log.ts"
-import type { Entry } from "./entry.ts"
+import type { ContextEdit, Entry } from "./entry.ts"
 import type { EntryId } from "./ids.ts"
 import type { Message, ToolResultMessage } from "./message.ts"
 import { toolCallsOf } from "./message.ts"
 import type { Prompt } from "./prompt.ts"
 import { applySystem, promptOf } from "./prompt.ts"
 
-/** What the rules look at in an entry. */
-export type ContextEntry = Pick<Entry, "id" | "model" | "head" | "edits">
+/** What the rules look at in an entry, and what a compaction reads of it where it is there. */
+export type ContextEntry = Pick<Entry, "id" | "model" | "head" | "edits"> & Partial<Pick<Entry, "kind" | "data">>
 
 /** What a call without a result gets (rule 8). */
 export const missingResultText = "The call has no result: it was interrupted or its result was lost."
@@ -27,18 +27,25 @@ export const selectEntries = (visible: ReadonlyArray<ContextEntry>): ReadonlyArr
   return [head, ...range.filter((entry) => entry.head === null)]
 }
 
-/** Rule 4: the newest edit of each target. `selected` in transcript order apart from the head. */
-const editsOf = (selected: ReadonlyArray<ContextEntry>): ReadonlyMap<EntryId, ReadonlyArray<Message>> => {
-  const edits = new Map<EntryId, { readonly by: number; readonly messages: ReadonlyArray<Message> }>()
+/** Rule 4: the newest edit of each target, and the entry that carries it. `selected` in transcript order apart from the head. */
+export const newestEdits = (
+  selected: ReadonlyArray<ContextEntry>,
+): ReadonlyMap<EntryId, { readonly by: EntryId; readonly edit: ContextEdit }> => {
+  const edits = new Map<EntryId, { readonly by: EntryId; readonly edit: ContextEdit }>()
   for (const entry of selected) {
     for (const edit of entry.edits) {
       const before = edits.get(edit.entry)
-      if (before !== undefined && before.by > entry.id) continue
-      edits.set(edit.entry, { by: entry.id, messages: edit.type === "replace" ? edit.model : [] })
+      if (before === undefined || before.by <= entry.id) edits.set(edit.entry, { by: entry.id, edit })
     }
   }
-  return new Map([...edits].map(([target, edit]) => [target, edit.messages]))
+  return edits
 }
+
+/** What stands in place of each edited entry's messages. */
+export const editsOf = (selected: ReadonlyArray<ContextEntry>): ReadonlyMap<EntryId, ReadonlyArray<Message>> =>
+  new Map(
+    [...newestEdits(selected)].map(([target, { edit }]) => [target, edit.type === "replace" ? edit.model : []]),
+  )
 
 /** Rule 9: whether a message may reach a model again. */
 const reachesModel = (message: Message): boolean =>
@@ -55,7 +62,7 @@ export const missingResult = (callId: string, toolName: string): ToolResultMessa
 })
 
 /** Rules 7 and 8: every assistant message is followed by exactly its results, in call order. */
-const pairResults = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
+export const pairResults = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> => {
   // Results by call id, oldest first, with their position: a call takes the first one behind it.
   const results = new Map<string, Array<{ readonly at: number; readonly message: ToolResultMessage }>>()
   messages.forEach((message, at) => {
@@ -94,7 +101,7 @@ const leadWithSystem = (messages: ReadonlyArray<Message>): ReadonlyArray<Message
 }
 
 /** The messages of selected entries before pairing (rules 4, 6, 9). */
-const messagesOf = (
+export const messagesOf = (
   entries: ReadonlyArray<ContextEntry>,
   edits: ReadonlyMap<EntryId, ReadonlyArray<Message>>,
 ): ReadonlyArray<Message> => {
