@@ -22,10 +22,10 @@ export const openRaw = (path: string, synchronous: Synchronous): RawWriter => {
   for (const sql of migrations) db.exec(sql)
   const conversation = db.prepare(`INSERT INTO conversations VALUES (${places(9)})`)
   const entry = db.prepare(`INSERT INTO entries VALUES (${places(10)})`)
-  const task = db.prepare(`INSERT OR REPLACE INTO tasks VALUES (${places(21)})`)
+  const task = db.prepare(`INSERT OR REPLACE INTO tasks VALUES (${places(24)})`)
   const submission = db.prepare(`INSERT OR REPLACE INTO submissions VALUES (${places(13)})`)
   const documentUpdate = db.prepare("UPDATE documents SET version = ?, value = ?, seq = ? WHERE id = ?")
-  const documentInsert = db.prepare(`INSERT INTO documents VALUES (${places(12)})`)
+  const documentInsert = db.prepare(`INSERT INTO documents VALUES (${places(13)})`)
   const revision = db.prepare("INSERT INTO document_revisions VALUES (?, ?, 'base', ?, ?)")
   const json = (value: unknown): string => JSON.stringify(value)
   const bit = (value: boolean): number => (value ? 1 : 0)
@@ -99,8 +99,8 @@ export const openRaw = (path: string, synchronous: Synchronous): RawWriter => {
     for (const d of commit.documents ?? []) {
       const value = json(d.value)
       if (documentUpdate.run(d.version, value, seq, d.id).changes === 0) {
-        const { id, kind, scope, conversation: of, task: owner, key, version, history } = d
-        documentInsert.run(id, kind, scope, of, owner, key, version, history, value, seq, null, seq)
+        const { id, kind, scope, conversation: of, task: owner, key, version, history, fork } = d
+        documentInsert.run(id, kind, scope, of, owner, key, version, history, value, seq, null, seq, fork)
       }
       if (d.history === "rewindable") revision.run(d.id, seq, d.version, value)
     }

@@ -18,6 +18,7 @@ import {
   type SandboxService,
 } from "../tools/sandbox.ts"
 import { SandboxThread } from "../tools/sandbox-thread.ts"
+import { Slots } from "../tools/slots.ts"
 import {
   type ActorRef,
   type ActorSystem,
@@ -115,13 +116,8 @@ const sandboxSlot = ({
   })
 
 const serviceOf = (slots: ReadonlyArray<ActorRef<SandboxMessage>>): Effect.Effect<SandboxService> =>
-  Effect.map(Effect.makeSemaphore(slots.length), (permits): SandboxService => {
-    // As many permits as slots: whoever has a permit finds a free slot. The one used last is taken first: it is warm.
-    const free = [...slots]
-    const take = Effect.suspend(() => {
-      const slot = free.pop()
-      return slot === undefined ? Effect.dieMessage("sandbox: a permit without a free slot") : Effect.succeed(slot)
-    })
+  Effect.sync((): SandboxService => {
+    const places = new Slots(slots)
     const on = <J extends JobName>(
       slot: ActorRef<SandboxMessage>,
       job: J,
@@ -143,16 +139,7 @@ const serviceOf = (slots: ReadonlyArray<ActorRef<SandboxMessage>>): Effect.Effec
           Effect.map((value) => value as JobOutput<J>),
         ),
       )
-    return {
-      run: (job, input, limits) =>
-        permits.withPermits(1)(
-          Effect.acquireUseRelease(
-            take,
-            (slot) => on(slot, job, input, limits),
-            (slot) => Effect.sync(() => free.push(slot)),
-          ),
-        ),
-    }
+    return { run: (job, input, limits) => places.use((slot) => on(slot, job, input, limits)) }
   })
 
 /** {@link Sandbox} served by `size` slots (default 2) of the node, below `parent` or the system's guardian. */

@@ -5,6 +5,7 @@ import { Effect, Layer } from "effect"
 import type { JobInput, JobName } from "./jobs.ts"
 import { Sandbox, type SandboxLimits, type SandboxService } from "./sandbox.ts"
 import { SandboxThread } from "./sandbox-thread.ts"
+import { Slots } from "./slots.ts"
 
 export interface SandboxPoolOptions {
   /** Threads at most. Default 2. */
@@ -20,7 +21,7 @@ export const sandboxPool = (options: SandboxPoolOptions = {}): Layer.Layer<Sandb
     Effect.gen(function* () {
       const { size = 2, idleMs = 30_000 } = options
       const idle = new Map<SandboxThread, NodeJS.Timeout>()
-      const permits = yield* Effect.makeSemaphore(size)
+      const places = new Slots(Array.from({ length: size }, (_, number) => ({ number })))
 
       const take = (job: JobName, heapMb: number) =>
         Effect.suspend(() => {
@@ -60,7 +61,7 @@ export const sandboxPool = (options: SandboxPoolOptions = {}): Layer.Layer<Sandb
         }),
       )
       const run = <J extends JobName>(job: J, input: JobInput<J>, limits: SandboxLimits) =>
-        permits.withPermits(1)(
+        places.use(() =>
           Effect.acquireUseRelease(take(job, limits.heapMb), (thread) => thread.run(job, input, limits), give),
         )
       return { run } satisfies SandboxService
