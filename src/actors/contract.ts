@@ -6,10 +6,11 @@
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { AgentDocument } from "../domain/document.ts"
+import { EffectAnswer, EffectView } from "../domain/effect.ts"
 import { Entry } from "../domain/entry.ts"
 import { Event, SessionState } from "../domain/event.ts"
 import { Failure } from "../domain/failure.ts"
-import { ConversationId, EntryId, SubmissionId } from "../domain/ids.ts"
+import { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import { UserPart } from "../domain/message.ts"
 import { SubmissionStatus, UnansweredReason, WhenBusy } from "../domain/submission.ts"
 import { TreeNode } from "../domain/tree.ts"
@@ -148,6 +149,23 @@ export class Retry extends Rpc.make("Retry", {
   error: Failure,
 }) {}
 
+/** False where it is not said. */
+const flag = Schema.optionalWith(Schema.Boolean, { default: () => false })
+
+/** Unsafe effects that are in doubt or cut off, newest first; with `running` also those in progress. */
+export class Effects extends Rpc.make("Effects", {
+  payload: { running: flag, limit, principal },
+  success: Schema.Array(EffectView),
+  error: Failure,
+}) {}
+
+/** Says what became of a call in doubt. The same answer again changes nothing; another one is refused. */
+export class SettleEffect extends Rpc.make("SettleEffect", {
+  payload: { taskId: TaskId, answer: EffectAnswer, principal },
+  success: Schema.Struct({ task_id: TaskId, conversation_id: ConversationId, answer: EffectAnswer }),
+  error: Failure,
+}) {}
+
 /** The live supervision tree of the node. */
 export class Tree extends Rpc.make("Tree", { success: TreeNode, error: Failure }) {}
 
@@ -163,5 +181,7 @@ export class SessionRpcs extends RpcGroup.make(
   Transcript,
   Remove,
   Retry,
+  Effects,
+  SettleEffect,
   Tree,
 ) {}

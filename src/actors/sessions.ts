@@ -5,10 +5,11 @@
 import type { Effect, Stream } from "effect"
 import { Context } from "effect"
 import type { AgentDocument } from "../domain/document.ts"
+import type { EffectAnswer, EffectView } from "../domain/effect.ts"
 import type { Entry } from "../domain/entry.ts"
 import type { Event, SessionState } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
-import type { ConversationId, SubmissionId } from "../domain/ids.ts"
+import type { ConversationId, SubmissionId, TaskId } from "../domain/ids.ts"
 import type { UserPart } from "../domain/message.ts"
 import type { WhenBusy } from "../domain/submission.ts"
 import type { TreeNode } from "../domain/tree.ts"
@@ -18,6 +19,13 @@ import type { Receipt, SessionSummary, Settled } from "./contract.ts"
 export interface Target {
   readonly conversationId: ConversationId
   readonly principal?: string
+}
+
+/** A call in doubt and what was said about it. */
+export interface EffectSettlement {
+  readonly task_id: TaskId
+  readonly conversation_id: ConversationId
+  readonly answer: EffectAnswer
 }
 
 /** Every method but `watch` is a call; `watch` is a stream. */
@@ -50,6 +58,16 @@ export interface SessionsService {
   readonly transcript: (payload: Target) => Effect.Effect<ReadonlyArray<Entry>, Failure>
   readonly remove: (payload: Target) => Effect.Effect<{ readonly removed: boolean }, Failure>
   readonly retry: (payload: Target) => Effect.Effect<SessionState, Failure>
+  readonly effects: (payload: {
+    readonly running?: boolean
+    readonly limit?: number
+    readonly principal?: string
+  }) => Effect.Effect<ReadonlyArray<EffectView>, Failure>
+  readonly settleEffect: (payload: {
+    readonly taskId: TaskId
+    readonly answer: EffectAnswer
+    readonly principal?: string
+  }) => Effect.Effect<EffectSettlement, Failure>
   readonly tree: Effect.Effect<TreeNode, Failure>
 }
 

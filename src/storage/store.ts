@@ -125,6 +125,8 @@ export interface StoreReads extends JobReads, ArtifactReads {
   /** Live (not retired) documents of one conversation. */
   readonly documents: (conversation: ConversationId) => Effect.Effect<ReadonlyArray<DocumentRecord>, ReadError>
   readonly globalDocument: (kind: string, key: string) => Effect.Effect<DocumentRecord | null, ReadError>
+  /** The epoch of the newest owner, whether it lives or not: what carries an older fence was taken by an earlier one. */
+  readonly ownerEpoch: Effect.Effect<number, ReadError>
 }
 
 export interface StoreService extends StoreReads {

@@ -31,6 +31,7 @@ import type { ModelsService } from "../models/model.ts"
 import type { StoreService } from "../storage/store.ts"
 import type { Conversations } from "./conversations.ts"
 import { checkDirectory } from "./directory.ts"
+import { makeEffects } from "./effects.ts"
 
 /** How long a call waits for a conversation that is slow to answer, in ms. */
 const askTimeoutMs = 30_000
@@ -290,6 +291,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
         request<void>(target, (reply) => ({ type: "retry", reply })),
         state(target),
       ),
+    ...makeEffects({ store, principalOf, request }),
     tree: system.tree(),
   }
 }

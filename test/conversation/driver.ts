@@ -355,6 +355,7 @@ export class Driver {
                   type: "run",
                   args: {},
                   replay: name.startsWith("safe") ? "safe" : "unsafe",
+                  whenInterrupted: name.startsWith("wary") ? "inDoubt" : "settled",
                   execution: name.endsWith("one") ? "sequential" : "parallel",
                 },
           ),

@@ -307,6 +307,8 @@ export const makeFakeSessions = (options: {
           return { removed: true }
         }),
       retry: (payload) => Effect.map(find(payload.conversationId), stateOf),
+      effects: () => Effect.succeed([]),
+      settleEffect: ({ taskId }) => Effect.fail(new NotFound({ what: `call ${taskId}` })),
       tree: Effect.sync(() => ({
         name: options.name ?? "node",
         path: "/",

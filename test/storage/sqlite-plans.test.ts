@@ -37,6 +37,7 @@ const expected: Record<keyof typeof readStatements, ReadonlyArray<string>> = {
   openSubmissions: ["SEARCH submissions USING INDEX submissions_by_status (conversation=? AND status=?)"],
   documents: ["SEARCH documents USING INDEX documents_"],
   globalDocument: ["SEARCH documents USING INDEX documents_global (kind=? AND key=?)"],
+  ownerEpoch: ["SEARCH meta USING"],
   ownedTasks: ["SEARCH tasks USING INDEX tasks_owned (owner=?)"],
   ownedConversations: ["SEARCH c USING INDEX conversations_owned (owner=?)"],
   taskByRequest: ["SEARCH tasks USING INDEX tasks_by_request (request_id=?)"],

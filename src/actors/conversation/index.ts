@@ -22,6 +22,7 @@ import { orStorageFailure } from "./failures.ts"
 import { load } from "./load.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { ConversationSettings } from "./settings.ts"
+import { settleDoubt } from "./settle-effect.ts"
 import { type Change, Shell } from "./shell.ts"
 
 /** The conversation does not exist. */
@@ -90,6 +91,8 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
       return Effect.succeed(shell.idle ? stopMachine() : keep<Shell, ConversationMessage>(shell, [shell.hibernation()]))
     case "parts":
       return shell.handleAll(message.events)
+    case "settle":
+      return Effect.flatMap(Store, (store) => settleDoubt(store, shell, message))
     case "submit":
       return admitOnce(shell, message)
     default:

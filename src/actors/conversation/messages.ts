@@ -1,8 +1,9 @@
 /**
  * What a conversation's actor accepts: the machine's events, and questions that change nothing.
  */
+import type { EffectAnswer } from "../../domain/effect.ts"
 import type { SessionState } from "../../domain/event.ts"
-import type { SubmissionId } from "../../domain/ids.ts"
+import type { SubmissionId, TaskId } from "../../domain/ids.ts"
 import type { Settled } from "../contract.ts"
 import type { EventHub } from "./hub.ts"
 import type { MachineEvent, Reply } from "./machine/data.ts"
@@ -15,6 +16,8 @@ export type ConversationMessage =
   /** The hub lives as long as this incarnation. */
   | { readonly type: "watch"; readonly reply: Reply<EventHub> }
   | { readonly type: "await"; readonly submission: SubmissionId; readonly reply: Reply<Settled> }
+  /** Somebody says what became of a call of this conversation that is in doubt. */
+  | { readonly type: "settle"; readonly taskId: TaskId; readonly answer: EffectAnswer; readonly reply: Reply<void> }
   /** The conversation is about to be deleted: leave memory. */
   | { readonly type: "leave" }
   /** Sent by the actor to itself: time to look whether it may leave memory. */

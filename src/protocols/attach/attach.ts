@@ -152,6 +152,8 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
       transcript: (payload) => call(client.Transcript(payload)),
       remove: (payload) => call(client.Remove(payload)),
       retry: (payload) => call(client.Retry(payload)),
+      effects: (payload) => call(client.Effects(payload)),
+      settleEffect: (payload) => call(client.SettleEffect(payload)),
       tree: call(Effect.suspend(() => client.Tree())),
     }
     return { owner, sessions, gone: Deferred.await(gone) }

@@ -42,6 +42,8 @@ export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
       return repeated ? Effect.catchTag(removed, "NotFound", () => Effect.succeed({ removed: true })) : removed
     }),
   retry: (payload) => call((sessions) => sessions.retry(payload)),
+  effects: (payload) => call((sessions) => sessions.effects(payload)),
+  settleEffect: (payload) => call((sessions) => sessions.settleEffect(payload)),
   tree: call((sessions) => sessions.tree),
 })
 

@@ -41,5 +41,7 @@ export const handlersOf = (sessions: SessionsService) =>
     Transcript: (payload) => guard(sessions.transcript(payload)),
     Remove: (payload) => guard(sessions.remove(payload)),
     Retry: (payload) => guard(sessions.retry(payload)),
+    Effects: (payload) => guard(sessions.effects(payload)),
+    SettleEffect: (payload) => guard(sessions.settleEffect(payload)),
     Tree: () => guard(sessions.tree),
   })

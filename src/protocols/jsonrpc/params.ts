@@ -3,8 +3,9 @@
  */
 import { Either, ParseResult, Schema } from "effect"
 import { AgentDocument } from "../../domain/document.ts"
+import { EffectAnswer } from "../../domain/effect.ts"
 import type { InvalidRequest } from "../../domain/failure.ts"
-import { ConversationId, SubmissionId } from "../../domain/ids.ts"
+import { ConversationId, SubmissionId, TaskId } from "../../domain/ids.ts"
 import { text, UserPart } from "../../domain/message.ts"
 import { WhenBusy } from "../../domain/submission.ts"
 import { invalidParams } from "./errors.ts"
@@ -79,6 +80,18 @@ export const ListParams = Schema.Struct({
 export const ConfigureParams = Schema.Struct({
   conversationId,
   agent: Schema.propertySignature(AgentDocument).annotations({ missingMessage: () => "an object" }),
+})
+
+const limit = Schema.optionalWith(described(Schema.Int.pipe(Schema.between(1, 1000)), "an integer from 1 to 1000"), {
+  default: () => 100,
+})
+export const EffectsParams = Schema.Struct({
+  running: Schema.optionalWith(described(Schema.Boolean, "true or false"), { default: () => false }),
+  limit,
+})
+export const SettleEffectParams = Schema.Struct({
+  taskId: required(TaskId, "a positive integer"),
+  answer: required(EffectAnswer, `one of ${EffectAnswer.literals.map((one) => `"${one}"`).join(", ")}`),
 })
 
 /** The value at a path of the input, for the error. */

@@ -39,7 +39,7 @@ export const memoryDatabase = (): MemoryDatabase => ({
 })
 
 /** The reads of the port on whatever records are current. */
-export const memoryReads = (records: () => Records): StoreReads => {
+export const memoryReads = (records: () => Records, epoch: () => number = () => 0): StoreReads => {
   const read = <A>(body: (now: Records) => A): Effect.Effect<A, ReadError> => Effect.sync(() => body(records()))
   return {
     conversation: (id) => read((now) => now.conversations.get(id) ?? null),
@@ -54,6 +54,7 @@ export const memoryReads = (records: () => Records): StoreReads => {
     openSubmissions: (conversation) => read((now) => openSubmissions(now, conversation)),
     documents: (conversation) => read((now) => liveDocuments(now, conversation)),
     globalDocument: (kind, key) => read((now) => globalDocument(now, kind, key)),
+    ownerEpoch: read(epoch),
     ownedTasks: (owner) => read((now) => ownedTasks(now.tasks, owner)),
     ownedConversations: (owner) => read((now) => ownedConversations(now.conversations, owner)),
     taskByRequest: (requestId) => read((now) => taskByRequest(now.tasks, requestId)),
@@ -77,7 +78,10 @@ export const makeMemoryStore = (database: MemoryDatabase): Effect.Effect<StoreSe
     const owned = Effect.suspend(() =>
       database.epoch === epoch ? Effect.void : new Fenced({ what: location, held: epoch, current: database.epoch }),
     )
-    const reads = memoryReads(() => database.records)
+    const reads = memoryReads(
+      () => database.records,
+      () => database.epoch,
+    )
     const commit = (rows: Commit) =>
       Effect.zipRight(
         owned,

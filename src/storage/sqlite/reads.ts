@@ -49,6 +49,7 @@ export const readStatements = {
   openSubmissions: `SELECT ${submissionColumns} FROM submissions WHERE conversation = ? AND status IN ('queued', 'placed') ORDER BY id`,
   documents: `SELECT ${documentColumns} FROM documents WHERE conversation = ? AND retired_seq IS NULL ORDER BY id`,
   globalDocument: `SELECT ${documentColumns} FROM documents WHERE scope = 'global' AND kind = ? AND key = ? AND retired_seq IS NULL`,
+  ownerEpoch: "SELECT value FROM meta WHERE name = 'epoch'",
   ...taskReadStatements,
   ...jobReadStatements,
   ...artifactReadStatements,
@@ -81,6 +82,7 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
     openSubmissions: many("openSubmissions"),
     documents: many("documents"),
     globalDocument: one("globalDocument"),
+    ownerEpoch: one("ownerEpoch"),
   }
 
   const read = <A>(body: () => A): Effect.Effect<A, ReadError> =>
@@ -161,6 +163,7 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
     openSubmissions: (conversation) => read(() => list(decodeSubmission, sql.openSubmissions(conversation))),
     documents: (conversation) => read(() => list(decodeDocument, sql.documents(conversation))),
     globalDocument: (kind, key) => read(() => option(decodeDocument, sql.globalDocument(kind, key))),
+    ownerEpoch: read(() => Number(sql.ownerEpoch()?.value ?? 0)),
     ...prepareTaskReads(db, location, read),
     ...prepareJobReads(db, location, read),
     ...prepareArtifactReads(db, location, read),

@@ -90,5 +90,4 @@ export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
 
 /** Whether a job of the batch is still to end: its preparation, or a running call. */
 const callsRunning = (d: Draft): boolean =>
-  d.data.state === "executing_tools" &&
-  (d.run.calls.length === 0 || d.run.calls.some(underway))
+  d.data.state === "executing_tools" && (d.run.calls.length === 0 || d.run.calls.some(underway))

@@ -148,7 +148,12 @@ const resumeCalls = (
     else cutOff.push({ ...slot, status: "running" })
   }
   const waiting = d.putTask({ ...generation, status: "waiting" })
-  d.patchRun({ generation: waiting, calls: [...cutOff, ...again], parallel: checkpoint.parallel, model: modelOf(event) })
+  d.patchRun({
+    generation: waiting,
+    calls: [...cutOff, ...again],
+    parallel: checkpoint.parallel,
+    model: modelOf(event),
+  })
   d.to("executing_tools")
   if (d.run.cancelling) for (const slot of again) refuseCall(d, slot, "The call was cancelled before it started.")
   for (const slot of cutOff) {
