@@ -43,9 +43,7 @@ export const newestEdits = (
 
 /** What stands in place of each edited entry's messages. */
 export const editsOf = (selected: ReadonlyArray<ContextEntry>): ReadonlyMap<EntryId, ReadonlyArray<Message>> =>
-  new Map(
-    [...newestEdits(selected)].map(([target, { edit }]) => [target, edit.type === "replace" ? edit.model : []]),
-  )
+  new Map([...newestEdits(selected)].map(([target, { edit }]) => [target, edit.type === "replace" ? edit.model : []]))
 
 /** Rule 9: whether a message may reach a model again. */
 const reachesModel = (message: Message): boolean =>
