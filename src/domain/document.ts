@@ -96,11 +96,25 @@ export const InboxDocument = Schema.Struct({
 })
 export type InboxDocument = typeof InboxDocument.Type
 
+/** Document `pi.todo`: what the model set itself to do, in order. */
+export const TodoDocument = Schema.Struct({
+  items: Schema.Array(
+    Schema.Struct({
+      /** Unique within the list. */
+      id: Schema.NonEmptyString,
+      text: Schema.String,
+      status: Schema.Literal("pending", "in_progress", "done"),
+    }),
+  ),
+})
+export type TodoDocument = typeof TodoDocument.Type
+
 /** Kinds of the built-in conversation documents. */
 export const DocumentKind = {
   agent: "pi.agent",
   provider: "pi.provider",
   live: "pi.live",
+  todo: "pi.todo",
   inbox: "pi.inbox",
   usage: "pi.usage",
 } as const
