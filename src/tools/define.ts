@@ -5,6 +5,7 @@
 import { Data, Effect, Either, type ParseResult, Schema } from "effect"
 import type { Json, JsonObject } from "../domain/json.ts"
 import { nearestNames } from "../domain/nearest.ts"
+import { traced } from "../domain/traced.ts"
 import { expectedAt, namesAt, parametersOf, repairArguments } from "./parameters.ts"
 import type {
   InvalidArguments,
@@ -139,15 +140,15 @@ export const defineTool = <A, I, R = never>(definition: ToolDefinition<A, I, R>)
   const { reconcile } = definition
   /** Runs `use` on the arguments as they are decoded now. */
   const decoded = <B>(args: Json, use: (args: A) => Effect.Effect<B, ToolFailure, R>) =>
-    Effect.flatMap(
-      Either.mapLeft(check(args), (error) => toolFailure(name, error.detail)),
-      use,
-    )
+    Effect.suspend((): Effect.Effect<B, ToolFailure, R> => {
+      const checked = check(args)
+      return Either.isLeft(checked) ? Effect.fail(toolFailure(name, checked.left.detail)) : use(checked.right)
+    })
   return {
     spec: { name, description: definition.description, parameters },
     decode: (args) => {
       const repaired = repairArguments(args, parameters)
-      return Effect.as(check(repaired), repaired)
+      return Either.map(check(repaired), () => repaired)
     },
     effects: definition.effects,
     replay: definition.replay ?? "unsafe",
@@ -155,14 +156,14 @@ export const defineTool = <A, I, R = never>(definition: ToolDefinition<A, I, R>)
     whenInterrupted: definition.whenInterrupted ?? "settled",
     execute: (args, context) =>
       decoded(args, (valid) => definition.execute(valid, context)).pipe(
-        Effect.withSpan(`tool.${name}`, { attributes: { "tool.call_id": context.callId } }),
+        traced(`tool.${name}`, { "tool.call_id": context.callId }),
       ),
     ...(reconcile === undefined
       ? {}
       : {
           reconcile: (args, context) =>
             decoded(args, (valid) => reconcile(valid, context)).pipe(
-              Effect.withSpan(`tool.${name}.reconcile`, { attributes: { "tool.call_id": context.callId } }),
+              traced(`tool.${name}.reconcile`, { "tool.call_id": context.callId }),
             ),
         }),
   }

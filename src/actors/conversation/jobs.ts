@@ -4,26 +4,17 @@
  * it from its `Down`. Stopping a job interrupts its Effect, and so closes the model's connection or kills the command's process group.
  */
 import { Cause, Effect, Fiber } from "effect"
-import type { AgentDocument, ExecutionMode } from "../../domain/document.ts"
 import type { Json } from "../../domain/json.ts"
-import type { ToolCallPart } from "../../domain/message.ts"
 import { text } from "../../domain/message.ts"
 import { parsePartialJson } from "../../domain/partial-json.ts"
-import { blockReason } from "../../domain/permissions.ts"
-import type { Prompt } from "../../domain/prompt.ts"
-import { diffPrompt } from "../../domain/prompt.ts"
-import { promptFor } from "../../harness/prompt.ts"
+import { traced } from "../../domain/traced.ts"
 import type { ModelError, ModelPart, ModelRequest, ModelsService } from "../../models/model.ts"
 import { ModelTransient } from "../../models/model.ts"
 import type { ToolResult } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
 import { type Behavior, behavior } from "../kernel/index.ts"
 import { callContext, failedResult, type Place } from "./call-context.ts"
-import type { CallSlot, MachineEvent, Verdict } from "./machine/data.ts"
-import type { ConversationSettingsService } from "./settings.ts"
-
-/** A span without a captured stack, which would cost more than the rest of a short job. */
-const untraced = { captureStackTrace: false } as const
+import type { CallSlot, MachineEvent } from "./machine/data.ts"
 
 /** Sends a message to the conversation; suspends while its mailbox is full. */
 export type Send = (
@@ -37,33 +28,6 @@ export const job = (name: string, run: Effect.Effect<void>): Behavior<null, "go"
     init: () => null,
     receive: (state, _go, self) => run.pipe(Effect.zipRight(self.stop()), Effect.as(state)),
   })
-
-/** Resolves the model and finds what changed of the prompt. */
-export const prepareJob = (options: {
-  readonly token: number
-  readonly agent: AgentDocument
-  readonly prompt: Prompt
-  readonly models: ModelsService
-  readonly tools: ToolsService
-  readonly settings: ConversationSettingsService
-  readonly send: Send
-}): Effect.Effect<void> => {
-  const { agent, models, send, settings, token } = options
-  return Effect.gen(function* () {
-    const model = yield* models.resolve(agent.model ?? (yield* models.defaultModel))
-    const offered = options.tools.list
-      .filter((tool) => agent.tools === undefined || agent.tools.includes(tool.spec.name))
-      .map((tool) => tool.spec)
-    const prompt = promptFor({
-      agent,
-      mode: agent.mode ?? settings.defaultMode,
-      cwd: agent.cwd ?? settings.defaultCwd,
-      platform: settings.platform,
-      tools: offered,
-    })
-    yield* send({ type: "prepared", token, model: model.id, system: diffPrompt(options.prompt, prompt) })
-  }).pipe(Effect.catchAll((error: ModelError) => send({ type: "modelFailed", token, error })))
-}
 
 /** How often the arguments of one call are parsed for display while they stream, in ms. */
 const partialParseMs = 50
@@ -117,7 +81,7 @@ export const modelJob = (options: {
     ),
     // A failure behind `finish` has nothing left to say: the response is whole.
     Effect.catchAll((error: ModelError) => (finished ? Effect.void : send({ type: "modelFailed", token, error }))),
-    Effect.withSpan("conversation.request", { ...untraced, attributes: { "gen_ai.request.model": request.model } }),
+    traced("conversation.request", { "gen_ai.request.model": request.model }),
   )
 }
 
@@ -135,46 +99,6 @@ const partialArguments = () => {
     }
     return call.parsed
   }
-}
-
-/** Checks each call's tool, arguments and policy, in call order. */
-export const callsJob = (options: {
-  readonly token: number
-  readonly calls: ReadonlyArray<ToolCallPart>
-  readonly agent: AgentDocument
-  readonly mode: ExecutionMode
-  readonly tools: ToolsService
-  readonly send: Send
-}): Effect.Effect<void> =>
-  Effect.forEach(options.calls, (call) => judge(call, options)).pipe(
-    Effect.flatMap((verdicts) => options.send({ type: "callsPrepared", token: options.token, verdicts })),
-  )
-
-const judge = (
-  call: ToolCallPart,
-  options: { readonly agent: AgentDocument; readonly mode: ExecutionMode; readonly tools: ToolsService },
-): Effect.Effect<Verdict> => {
-  const tool = options.tools.get(call.name)
-  const offered = options.agent.tools === undefined || options.agent.tools.includes(call.name)
-  if (tool === undefined || !offered) {
-    const names = options.tools.list
-      .map((known) => known.spec.name)
-      .filter((name) => options.agent.tools === undefined || options.agent.tools.includes(name))
-    const reason = `There is no tool "${call.name}"; the tools are ${names.join(", ")}.`
-    return Effect.succeed({ type: "refuse", blocked: false, reason })
-  }
-  const blocked = blockReason(options.mode, call.name, tool.effects)
-  if (blocked !== null) return Effect.succeed({ type: "refuse", blocked: true, reason: blocked })
-  return tool.decode(call.arguments).pipe(
-    Effect.map((args): Verdict => {
-      const { execution, replay, whenInterrupted = "settled" } = tool
-      return { type: "run", args, replay, whenInterrupted, execution }
-    }),
-    Effect.catchAll((error) => {
-      const reason = `Invalid arguments for ${call.name}:\n${error.detail}`
-      return Effect.succeed<Verdict>({ type: "refuse", blocked: false, reason })
-    }),
-  )
 }
 
 /** How long streamed tool output is gathered before it is sent on, in ms. */
@@ -231,9 +155,7 @@ export const toolJob = (options: {
       .pipe(Effect.catchAll((failure) => Effect.succeed(failedResult(failure))))
     yield* output.flush
     yield* send({ type: "toolEnded", task, result })
-  }).pipe(
-    Effect.withSpan("conversation.tool", { ...untraced, attributes: { "gen_ai.tool.name": options.slot.call.name } }),
-  )
+  }).pipe(traced("conversation.tool", { "gen_ai.tool.name": options.slot.call.name }))
 
 /** The first line of why a job crashed. */
 export const crashMessage = (cause: Cause.Cause<unknown>): string => {

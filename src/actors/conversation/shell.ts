@@ -29,7 +29,7 @@ import type { Place } from "./call-context.ts"
 import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
 import { IdReserve, idsNeeded } from "./ids.ts"
-import { callsJob, crashMessage, job, modelJob, prepareJob, toolJob } from "./jobs.ts"
+import { crashMessage, job, modelJob, toolJob } from "./jobs.ts"
 import { isLastWord, labelOf, lastWords } from "./last-word.ts"
 import type { Loaded } from "./load.ts"
 import type { Action, Data, Decision, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
@@ -38,6 +38,7 @@ import { Draft } from "./machine/draft.ts"
 import { flushLive } from "./machine/run.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { streamed, withActions } from "./pieces.ts"
+import { judgeAll, Preparer, requestFor } from "./prepare.ts"
 import { reconcileJob } from "./reconcile-job.ts"
 import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
@@ -81,6 +82,7 @@ export class Shell {
   private followUps: Array<MachineAction<ConversationMessage>> = []
   private readonly waiters = new Map<SubmissionId, Array<Reply<Settled>>>()
   private readonly history = new RequestHistory()
+  private readonly preparer: Preparer
 
   private readonly clock: Clock.Clock
   /** Draws the jitter of a backoff, in [0, 1). */
@@ -91,6 +93,7 @@ export class Shell {
     this.random = services.random
     this.data = loaded.data
     this.services = services
+    this.preparer = new Preparer(services.models)
     this.self = self
     this.ids = new IdReserve(services.store)
     this.sessionId = loaded.sessionId
@@ -312,26 +315,28 @@ export class Shell {
         return null
       case "prepare": {
         const { token } = action
-        const options = { token, agent, prompt: context.prompt, models, tools, settings, send: this.send }
-        return this.start({ type: "prepare", token }, prepareJob(options))
+        const preparation = { token, agent, prompt: context.prompt, tools, settings }
+        const prepared = this.preparer.atOnce(preparation)
+        if (prepared === null) return this.start({ type: "prepare", token }, this.preparer.job(preparation, this.send))
+        this.followUps.push(nextEvent(prepared))
+        return null
       }
       case "request": {
         const { model, token } = action
-        const request = {
-          model,
-          messages: this.requestMessages(),
-          sessionId: this.sessionId,
-          ...(agent.effort === undefined ? {} : { effort: agent.effort }),
-          ...(agent.effort === undefined && settings.defaultEffort !== undefined
-            ? { effort: settings.defaultEffort }
-            : {}),
-        }
+        const messages = this.requestMessages()
+        const request = requestFor({ model, messages, sessionId: this.sessionId, agent, settings })
         return this.start({ type: "model", token }, modelJob({ token, request, models, send: this.send }))
       }
       case "prepareCalls": {
         const { calls, token } = action
         const mode = agent.mode ?? settings.defaultMode
-        return this.start({ type: "calls", token }, callsJob({ token, calls, agent, mode, tools, send: this.send }))
+        const judged = judgeAll(calls, { agent, mode, tools })
+        if (Effect.isEffect(judged)) {
+          const told = Effect.flatMap(judged, (verdicts) => this.send({ type: "callsPrepared", token, verdicts }))
+          return this.start({ type: "calls", token }, told)
+        }
+        this.followUps.push(nextEvent({ type: "callsPrepared", token, verdicts: judged }))
+        return null
       }
       case "runTool": {
         const { slot } = action

@@ -1,0 +1,126 @@
+/**
+ * Preparing: which model a request goes to and what changed of the prompt; what may become of each call. Where everything is at hand, it is
+ * done at once in the machine's own handler; a job is started only for what has to wait (a key command, a tool whose check asks somebody).
+ */
+import { Effect, Either } from "effect"
+import type { AgentDocument, ExecutionMode } from "../../domain/document.ts"
+import type { Json } from "../../domain/json.ts"
+import type { Message, ToolCallPart } from "../../domain/message.ts"
+import { blockReason } from "../../domain/permissions.ts"
+import { diffPrompt, type Prompt } from "../../domain/prompt.ts"
+import { promptFor } from "../../harness/prompt.ts"
+import type { ModelError, ModelInfo, ModelRequest, ModelsService } from "../../models/model.ts"
+import type { InvalidArguments } from "../../tools/tool.ts"
+import type { ToolsService } from "../../tools/tools.ts"
+import type { Send } from "./jobs.ts"
+import type { MachineEvent, Verdict } from "./machine/data.ts"
+import type { ConversationSettingsService } from "./settings.ts"
+
+/** What a request is prepared from. */
+export interface Preparation {
+  readonly token: number
+  readonly agent: AgentDocument
+  readonly prompt: Prompt
+  readonly tools: ToolsService
+  readonly settings: ConversationSettingsService
+}
+
+const prepared = ({ agent, prompt, settings, token, tools }: Preparation, model: ModelInfo): MachineEvent => {
+  const offered = tools.list
+    .filter((tool) => agent.tools === undefined || agent.tools.includes(tool.spec.name))
+    .map((tool) => tool.spec)
+  const now = promptFor({
+    agent,
+    mode: agent.mode ?? settings.defaultMode,
+    cwd: agent.cwd ?? settings.defaultCwd,
+    platform: settings.platform,
+    tools: offered,
+  })
+  return { type: "prepared", token, model: model.id, system: diffPrompt(prompt, now) }
+}
+
+/** Prepares the requests of one conversation. A name that was resolved once stays so: its provider says itself when its key is gone. */
+export class Preparer {
+  private readonly models: ModelsService
+  private readonly resolved = new Map<string, ModelInfo>()
+
+  constructor(models: ModelsService) {
+    this.models = models
+  }
+
+  /** The event of a preparation that needs no waiting, or null. */
+  atOnce(preparation: Preparation): MachineEvent | null {
+    const model = this.resolved.get(preparation.agent.model ?? "")
+    return model === undefined ? null : prepared(preparation, model)
+  }
+
+  /** The job: resolves the model and finds what changed of the prompt. */
+  job(preparation: Preparation, send: Send): Effect.Effect<void> {
+    const { agent, token } = preparation
+    return Effect.flatMap(agent.model === undefined ? this.models.defaultModel : Effect.succeed(agent.model), (name) =>
+      this.models.resolve(name),
+    ).pipe(
+      Effect.flatMap((model) => {
+        this.resolved.set(agent.model ?? "", model)
+        return send(prepared(preparation, model))
+      }),
+      Effect.catchAll((error: ModelError) => send({ type: "modelFailed", token, error })),
+    )
+  }
+}
+
+/** What calls are judged by. */
+export interface Judging {
+  readonly agent: AgentDocument
+  readonly mode: ExecutionMode
+  readonly tools: ToolsService
+}
+
+/** Each call's verdict in call order: its tool, arguments and policy checked. The verdicts themselves where no check has to wait. */
+export const judgeAll = (
+  calls: ReadonlyArray<ToolCallPart>,
+  judging: Judging,
+): ReadonlyArray<Verdict> | Effect.Effect<ReadonlyArray<Verdict>> => {
+  const judged = calls.map((call) => judge(call, judging))
+  const verdicts = judged.filter((one): one is Verdict => !Effect.isEffect(one))
+  return verdicts.length === judged.length
+    ? verdicts
+    : Effect.forEach(judged, (one) => (Effect.isEffect(one) ? one : Effect.succeed(one)))
+}
+
+const refuse = (blocked: boolean, reason: string): Verdict => ({ type: "refuse", blocked, reason })
+
+const judge = (call: ToolCallPart, { agent, mode, tools }: Judging): Verdict | Effect.Effect<Verdict> => {
+  const tool = tools.get(call.name)
+  const offered = agent.tools === undefined || agent.tools.includes(call.name)
+  if (tool === undefined || !offered) {
+    const names = tools.list
+      .map((known) => known.spec.name)
+      .filter((name) => agent.tools === undefined || agent.tools.includes(name))
+    return refuse(false, `There is no tool "${call.name}"; the tools are ${names.join(", ")}.`)
+  }
+  const blocked = blockReason(mode, call.name, tool.effects)
+  if (blocked !== null) return refuse(true, blocked)
+  const failed = (error: InvalidArguments) => refuse(false, `Invalid arguments for ${call.name}:\n${error.detail}`)
+  const run = (args: Json): Verdict => {
+    const { execution, replay, whenInterrupted = "settled" } = tool
+    return { type: "run", args, replay, whenInterrupted, execution }
+  }
+  const decoded = tool.decode(call.arguments)
+  if (!Either.isEither(decoded)) return Effect.match(decoded, { onFailure: failed, onSuccess: run })
+  // An Either of these two is what the Effect's type says.
+  return Either.match(decoded as Either.Either<Json, InvalidArguments>, { onLeft: failed, onRight: run })
+}
+
+/** The request that a prepared one becomes. */
+export const requestFor = (options: {
+  readonly model: string
+  readonly messages: ReadonlyArray<Message>
+  readonly sessionId: string
+  readonly agent: AgentDocument
+  readonly settings: ConversationSettingsService
+}): ModelRequest => {
+  const { agent, messages, model, sessionId, settings } = options
+  const effort = agent.effort ?? settings.defaultEffort
+  return { model, messages, sessionId, ...(effort === undefined ? {} : { effort }) }
+}
