@@ -5,12 +5,15 @@
 
 import type { Effect, Scope } from "effect"
 import type * as FastCheck from "fast-check"
+import { artifacts } from "./conformance/artifacts.ts"
 import { atomicity } from "./conformance/atomicity.ts"
 import { forks } from "./conformance/forks.ts"
+import { jobs } from "./conformance/jobs.ts"
 import { listings } from "./conformance/listings.ts"
 import { properties } from "./conformance/properties.ts"
 import { removal } from "./conformance/removal.ts"
 import { type Reopening, sessionsOn } from "./conformance/session.ts"
+import { tasks } from "./conformance/tasks.ts"
 import { values } from "./conformance/values.ts"
 import type { OpenError } from "./errors.ts"
 import type { StoreService } from "./store.ts"
@@ -51,6 +54,9 @@ export const storageConformance = (kit: TestKit, engine: Engine): void => {
       forks(kit, sessions)
       removal(kit, sessions)
       values(kit, sessions)
+      tasks(kit, sessions)
+      jobs(kit, sessions)
+      artifacts(kit, sessions)
       properties(kit, sessions)
     })
   run("never", "kept open")

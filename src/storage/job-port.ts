@@ -24,7 +24,8 @@ export interface JobInsert {
 
 /**
  * Replaces the row of a job that still is in `from` under `fence`. Refused as `Fenced` where the token is another by now, as `Conflict`
- * where the job is gone, in another state, or the transition is not legal. What a job is about (queue, worker, args, conversation) stays.
+ * where the job is gone, in another state, or the transition is not legal. What a job is about (queue, worker, args, conversation)
+ * stays, and its unique key, which may only be cleared.
  */
 export interface JobUpdate {
   readonly job: Omit<Job, "seq">

@@ -8,10 +8,11 @@ import type * as FastCheck from "fast-check"
 import type { Seq } from "../../domain/ids.ts"
 import type { Json } from "../../domain/json.ts"
 import type { TestKit } from "../conformance.ts"
+import { jobRow } from "../job-port.ts"
 import { applyCommit, noRecords, type Records } from "../memory/state.ts"
 import { memoryReads } from "../memory/store.ts"
 import type { Commit, StoreReads } from "../store.ts"
-import { conversation, document, entry, submission, task } from "./records.ts"
+import { conversation, document, entry, job, submission, task } from "./records.ts"
 import type { Session, Sessions } from "./session.ts"
 
 /** Ids from small ranges, so that reuse, forks and conflicts happen often. */
@@ -27,6 +28,11 @@ interface Step {
     | "submit"
     | "document"
     | "global"
+    | "job"
+    | "moveJob"
+    | "claimJobs"
+    | "pruneJobs"
+    | "artifact"
     | "remove"
   readonly a: number
   readonly b: number
@@ -38,6 +44,7 @@ interface Step {
 const as = <Id>(value: number): Id => value as unknown as Id
 
 const statuses = ["pending", "running", "waiting", "sleeping", "completing", "terminal"] as const
+const jobStates = ["available", "executing", "completed", "discarded", "cancelled"] as const
 const states = ["queued", "placed", "done", "unanswered"] as const
 
 /** The step as a part of a commit. Entries count on, so that a conversation's own are in the order in which they are written. */
@@ -64,7 +71,16 @@ const toCommit = (step: Step, nextEntry: () => number): Commit => {
       }
     case "task":
       return {
-        tasks: [task(as(b), as(a), { status: statuses[c % 6] ?? "pending", fence: (c % 4) + 1, checkpoint: json })],
+        tasks: [
+          task(as(b), as(a), {
+            status: statuses[c % 6] ?? "pending",
+            fence: (c % 4) + 1,
+            checkpoint: json,
+            owner: c % 3 === 0 ? as(b + 1) : null,
+            requestId: c % 5 === 0 ? `t${b % 3}` : null,
+            inDoubt: c % 2 === 0,
+          }),
+        ],
       }
     case "submit":
       return {
@@ -93,6 +109,46 @@ const toCommit = (step: Step, nextEntry: () => number): Commit => {
           document(as(100 + b), null, { key: `${b % 3}`, value: json, ...(c % 4 === 0 ? { retire: true } : {}) }),
         ],
       }
+    case "job":
+      return {
+        jobs: [
+          job(as(b + c), {
+            queue: `q${a % 2}`,
+            args: json,
+            uniqueKey: c % 3 === 0 ? null : `k${b}`,
+            conversation: c % 4 === 0 ? as(a) : null,
+            runAt: c,
+          }),
+        ],
+      }
+    case "moveJob":
+      return {
+        jobUpdates: [
+          {
+            job: {
+              ...jobRow(job(as(b + (c % 4)), { uniqueKey: c % 2 === 0 ? null : `m${b}${c}`, runAt: c })),
+              state: jobStates[c % 5] ?? "available",
+              fence: a,
+              errors: [{ at: c, attempt: a, error: "e" }],
+              endedAt: c % 5 === 0 ? null : c,
+            },
+            from: a % 2 === 0 ? "executing" : "available",
+            fence: c % 3,
+          },
+        ],
+      }
+    case "claimJobs":
+      return { jobClaims: [{ queue: `q${a % 2}`, limit: b, now: c, leaseUntil: c + 10, node: `n${a}` }] }
+    case "pruneJobs":
+      return { pruneJobs: { endedBefore: c, limit: b } }
+    case "artifact":
+      return c % 4 === 0
+        ? { removeArtifacts: [{ conversation: as(a), name: `a${b % 3}` }] }
+        : {
+            artifacts: [
+              { conversation: as(a), name: `a${b % 3}`, mediaType: "x/y", content: Uint8Array.from([b, c]), at: c },
+            ],
+          }
     case "remove":
       return { removeConversations: b % 2 === 0 ? [as(a)] : [as(a), as(b)] }
   }
@@ -105,6 +161,15 @@ const merge = (parts: ReadonlyArray<Commit>): Commit => ({
   tasks: parts.flatMap((part) => part.tasks ?? []),
   submissions: parts.flatMap((part) => part.submissions ?? []),
   documents: parts.flatMap((part) => part.documents ?? []),
+  jobs: parts.flatMap((part) => part.jobs ?? []),
+  jobUpdates: parts.flatMap((part) => part.jobUpdates ?? []),
+  jobClaims: parts.flatMap((part) => part.jobClaims ?? []),
+  ...parts.reduce<Pick<Commit, "pruneJobs">>(
+    (last, { pruneJobs }) => (pruneJobs === undefined ? last : { pruneJobs }),
+    {},
+  ),
+  artifacts: parts.flatMap((part) => part.artifacts ?? []),
+  removeArtifacts: parts.flatMap((part) => part.removeArtifacts ?? []),
   removeConversations: parts.flatMap((part) => part.removeConversations ?? []),
 })
 
@@ -127,6 +192,11 @@ const weights: Record<Step["kind"], number> = {
   submit: 3,
   document: 3,
   global: 1,
+  job: 4,
+  moveJob: 3,
+  claimJobs: 2,
+  pruneJobs: 1,
+  artifact: 2,
   remove: 1,
 }
 
@@ -153,7 +223,19 @@ const everything = (reads: StoreReads) =>
       yield* reads.conversations({ principal: "ann", limit: 2 }),
       yield* reads.conversations({ principal: null, limit: 3, before: as(2) }),
       yield* reads.openTasks(),
+      yield* reads.tasksInDoubt({ limit: 3 }),
+      yield* reads.jobs({ limit: 100 }),
+      yield* reads.jobCounts(),
     ]
+    for (const queue of ["q0", "q1"]) {
+      seen.push(
+        yield* reads.jobs({ queue, limit: 3 }),
+        yield* reads.jobs({ queue, state: "available", limit: 3, before: as(9) }),
+        yield* reads.dueAt(queue),
+        yield* reads.executingJobs(queue),
+        yield* reads.jobByKey(queue, "k1"),
+      )
+    }
     for (let id = 1; id <= 12; id++) {
       seen.push(
         yield* reads.conversation(as(id)),
@@ -169,6 +251,13 @@ const everything = (reads: StoreReads) =>
         yield* reads.submissionByRequest(as(id), "r1"),
         yield* reads.documents(as(id)),
         yield* reads.globalDocument("pi.live", `${id}`),
+        yield* reads.ownedTasks(as(id)),
+        yield* reads.ownedConversations(as(id)),
+        yield* reads.taskByRequest(`t${id}`),
+        yield* reads.tasksInDoubt({ conversation: as(id), limit: 2 }),
+        yield* reads.job(as(id)),
+        yield* reads.artifacts(as(id)),
+        yield* reads.artifact(as(id), "a1"),
       )
     }
     return seen

@@ -3,10 +3,11 @@
  */
 import type { Conversation } from "../../domain/conversation.ts"
 import type { Entry } from "../../domain/entry.ts"
-import type { ConversationId, DocumentId, EntryId, SubmissionId, TaskId } from "../../domain/ids.ts"
+import type { ConversationId, DocumentId, EntryId, JobId, SubmissionId, TaskId } from "../../domain/ids.ts"
 import { text } from "../../domain/message.ts"
 import type { Submission } from "../../domain/submission.ts"
 import type { Task } from "../../domain/task.ts"
+import type { JobInsert } from "../job-port.ts"
 import type { DocumentWrite, Unstamped } from "../store.ts"
 
 type Some<Row> = Partial<Unstamped<Row>>
@@ -37,7 +38,7 @@ export const entry = (id: EntryId, of: ConversationId, some: Some<Entry> = {}): 
   ...some,
 })
 
-export const task = (id: TaskId, of: ConversationId, some: Some<Task> = {}): Unstamped<Task> => ({
+export const task = (id: TaskId, of: ConversationId | null, some: Some<Task> = {}): Unstamped<Task> => ({
   id,
   conversation: of,
   kind: "pi.generation",
@@ -99,5 +100,19 @@ export const document = (
   history: "latest",
   fork: "initial",
   value: null,
+  ...some,
+})
+
+export const job = (id: JobId, some: Partial<JobInsert> = {}): JobInsert => ({
+  id,
+  queue: "q",
+  worker: "w",
+  args: {},
+  uniqueKey: null,
+  uniqueFor: "live",
+  maxAttempts: 3,
+  runAt: at,
+  conversation: null,
+  createdAt: at,
   ...some,
 })

@@ -19,6 +19,8 @@ export interface Session {
   readonly refusal: (commit: Commit) => Effect.Effect<string | null, OpenError>
   readonly mint: <K extends keyof IdsByKind>(kind: K) => Effect.Effect<IdsByKind[K], CommitError>
   readonly reopen: Effect.Effect<void, OpenError>
+  /** For changes that are made without {@link commit}: reopens in a reopening session. */
+  readonly reopenIfWanted: Effect.Effect<void, OpenError>
 }
 
 /** Runs a test body on a fresh database. */
@@ -57,5 +59,6 @@ const makeSession = (engine: Engine, reopening: Reopening): Effect.Effect<Sessio
           ([id]) => (id === undefined ? Effect.dieMessage("mint gave no id") : Effect.succeed(id)),
         ),
       reopen,
+      reopenIfWanted: Effect.suspend(() => (reopening === "everyCommit" ? reopen : Effect.void)),
     }
   })

@@ -24,8 +24,8 @@ export const applyJobs = (before: Jobs, commit: Commit, seq: Seq): Either.Either
       return before
     const rows = new Map(before)
     for (const insert of jobs ?? []) {
-      if (rows.has(insert.id)) return yield* Either.left(conflict(insert.id, "this id is already used"))
       if (insert.uniqueKey !== null && jobByKey(rows, insert.queue, insert.uniqueKey) !== null) continue
+      if (rows.has(insert.id)) return yield* Either.left(conflict(insert.id, "this id is already used"))
       rows.set(insert.id, stored({ ...jobRow(insert), seq }))
     }
     for (const update of jobUpdates ?? []) rows.set(update.job.id, yield* updated(rows, update, seq))
@@ -54,7 +54,8 @@ const updated = (rows: Jobs, update: JobUpdate, seq: Seq): Either.Either<Job, Co
   if (now.fence !== fence) return Either.left(new Fenced({ what: `job ${job.id}`, held: fence, current: now.fence }))
   if (now.state !== from) return Either.left(conflict(job.id, `expected it to be ${from}, it is ${now.state}`))
   const { queue, worker, args, conversation, uniqueFor, createdAt } = now
-  return Either.right(stored({ ...job, queue, worker, args, conversation, uniqueFor, createdAt, seq }))
+  const uniqueKey = job.uniqueKey === null ? null : now.uniqueKey
+  return Either.right(stored({ ...job, queue, worker, args, conversation, uniqueKey, uniqueFor, createdAt, seq }))
 }
 
 const dueJobs = (rows: Jobs, queue: string, now: number): ReadonlyArray<Job> =>

@@ -34,7 +34,7 @@ export const jobWriteStatements = {
   jobInsert:
     "INSERT INTO jobs (id, queue, worker, args, state, unique_key, unique_for, attempt, max_attempts, run_at, conversation, node, fence, lease_until, errors, created_at, started_at, ended_at, seq) VALUES (?, ?, ?, ?, 'available', ?, ?, 0, ?, ?, ?, NULL, 0, NULL, '[]', ?, NULL, NULL, ?) ON CONFLICT (queue, unique_key) WHERE unique_key IS NOT NULL DO NOTHING",
   jobUpdate:
-    "UPDATE jobs SET state = ?, unique_key = ?, attempt = ?, max_attempts = ?, run_at = ?, node = ?, fence = ?, lease_until = ?, errors = ?, started_at = ?, ended_at = ?, seq = ? WHERE id = ? AND fence = ? AND state = ?",
+    "UPDATE jobs SET state = ?, unique_key = iif(? IS NULL, NULL, unique_key), attempt = ?, max_attempts = ?, run_at = ?, node = ?, fence = ?, lease_until = ?, errors = ?, started_at = ?, ended_at = ?, seq = ? WHERE id = ? AND fence = ? AND state = ?",
   jobClaim:
     "UPDATE jobs SET state = 'executing', attempt = attempt + 1, fence = fence + 1, node = ?, lease_until = ?, started_at = ?, seq = ? WHERE id IN (SELECT id FROM jobs WHERE queue = ? AND state = 'available' AND run_at <= ? ORDER BY run_at, id LIMIT ?)",
   jobPrune: "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs WHERE ended_at < ? ORDER BY ended_at, id LIMIT ?)",
