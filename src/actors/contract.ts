@@ -7,19 +7,25 @@ import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
 import { AgentDocument } from "../domain/document.ts"
 import { EffectAnswer, EffectView } from "../domain/effect.ts"
-import { Entry } from "../domain/entry.ts"
+import { ContextEdit, Entry } from "../domain/entry.ts"
 import { Event, SessionState } from "../domain/event.ts"
 import { Failure } from "../domain/failure.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
-import { UserPart } from "../domain/message.ts"
+import { Json } from "../domain/json.ts"
+import { Message, UserPart } from "../domain/message.ts"
 import { SubmissionStatus, UnansweredReason, WhenBusy } from "../domain/submission.ts"
 import { TreeNode } from "../domain/tree.ts"
 import { Usage } from "../domain/usage.ts"
+import { InputEntry, WriteHead } from "../domain/write.ts"
 
 /** Who asks. Local callers are `local`. */
 const principal = Schema.optionalWith(Schema.String, { default: () => "local" })
 
 const whenBusy = Schema.optionalWith(WhenBusy, { default: (): WhenBusy => "followUp" })
+
+/** Null where it is left out. */
+const orNull = <A, I>(schema: Schema.Schema<A, I>) =>
+  Schema.optionalWith(Schema.NullOr(schema), { default: (): A | null => null })
 
 /** How many rows at most, 1 to 1,000. */
 const limit = Schema.optionalWith(Schema.Number.pipe(Schema.int(), Schema.between(1, 1000)), { default: () => 100 })
@@ -44,19 +50,113 @@ export const Receipt = Schema.Struct({
   status: SubmissionStatus,
   reason: Schema.NullOr(UnansweredReason),
   detail: Schema.NullOr(Schema.String),
+  /** The entry that it was placed as, or null. */
+  placed_entry_id: Schema.NullOr(EntryId),
 })
 export type Receipt = typeof Receipt.Type
 
-/** Admits an input durably, then answers. */
+/** Admits an input durably, then answers. `entry` shows it in the transcript as a kind of the application's; the model sees `content`. */
 export class Submit extends Rpc.make("Submit", {
   payload: {
     conversationId: ConversationId,
     content: Schema.Array(UserPart),
     whenBusy,
+    entry: Schema.optional(InputEntry),
     requestId: Schema.NullOr(Schema.String),
     principal,
   },
   success: Receipt,
+  error: Failure,
+}) {}
+
+/** What a write may carry; each part may be left out. */
+const written = {
+  kind: orNull(Schema.String),
+  data: orNull(Json),
+  model: Schema.optionalWith(Schema.Array(Message), { default: (): ReadonlyArray<Message> => [] }),
+  head: orNull(WriteHead),
+  edits: Schema.optionalWith(Schema.Array(ContextEdit), { default: (): ReadonlyArray<ContextEdit> => [] }),
+}
+
+/**
+ * Appends an entry and asks no model. A note (only `kind` and `data`) is appended at once; any other write waits for the next boundary
+ * while the conversation is busy. `kind` null is `pi.edit`, for a write that only carries edits.
+ */
+export class Write extends Rpc.make("Write", {
+  payload: {
+    conversationId: ConversationId,
+    ...written,
+    requestId: Schema.NullOr(Schema.String),
+    principal,
+  },
+  success: Receipt,
+  error: Failure,
+}) {}
+
+/** Starts a new context, from nothing or from a handoff note. Queued like a write while the conversation is busy; placed, it ends the run. */
+export class Reset extends Rpc.make("Reset", {
+  payload: {
+    conversationId: ConversationId,
+    handoff: Schema.NullOr(Schema.String),
+    requestId: Schema.NullOr(Schema.String),
+    principal,
+  },
+  success: Receipt,
+  error: Failure,
+}) {}
+
+/** Takes a queued submission out of the queue. One that is placed or ended is refused. */
+export class Withdraw extends Rpc.make("Withdraw", {
+  payload: { conversationId: ConversationId, submissionId: SubmissionId, principal },
+  success: Receipt,
+  error: Failure,
+}) {}
+
+/**
+ * Creates a conversation that sees the entries up to `entryId` (null: the newest one), with its documents as of then, and goes its own way.
+ * `agent` overrides what it inherits.
+ */
+export class Fork extends Rpc.make("Fork", {
+  payload: {
+    conversationId: ConversationId,
+    entryId: Schema.NullOr(EntryId),
+    agent: AgentDocument,
+    title: Schema.NullOr(Schema.String),
+    requestId: Schema.NullOr(Schema.String),
+    principal,
+  },
+  success: SessionState,
+  error: Failure,
+}) {}
+
+/** A submission as it is stored. */
+export const SubmissionView = Schema.Struct({
+  ...Receipt.fields,
+  kind: Schema.Literal("input", "write"),
+  when_busy: WhenBusy,
+  /** `input`: `{content, entry?}`; `write`: the entry to append. */
+  content: Json,
+  request_id: Schema.NullOr(Schema.String),
+  created_at: Schema.Int,
+})
+export type SubmissionView = typeof SubmissionView.Type
+
+/** One submission, by its id or by the request that made it. */
+export class ReadSubmission extends Rpc.make("ReadSubmission", {
+  payload: {
+    conversationId: ConversationId,
+    submissionId: Schema.NullOr(SubmissionId),
+    requestId: Schema.NullOr(Schema.String),
+    principal,
+  },
+  success: SubmissionView,
+  error: Failure,
+}) {}
+
+/** What is queued or placed and has not ended, oldest first. */
+export class ListSubmissions extends Rpc.make("ListSubmissions", {
+  payload: { conversationId: ConversationId, principal },
+  success: Schema.Array(SubmissionView),
   error: Failure,
 }) {}
 
@@ -172,6 +272,12 @@ export class Tree extends Rpc.make("Tree", { success: TreeNode, error: Failure }
 export class SessionRpcs extends RpcGroup.make(
   Open,
   Submit,
+  Write,
+  Reset,
+  Withdraw,
+  Fork,
+  ReadSubmission,
+  ListSubmissions,
   AwaitSubmission,
   Watch,
   Cancel,

@@ -9,11 +9,12 @@ import type { EffectAnswer, EffectView } from "../domain/effect.ts"
 import type { Entry } from "../domain/entry.ts"
 import type { Event, SessionState } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
-import type { ConversationId, SubmissionId, TaskId } from "../domain/ids.ts"
+import type { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import type { UserPart } from "../domain/message.ts"
 import type { WhenBusy } from "../domain/submission.ts"
 import type { TreeNode } from "../domain/tree.ts"
-import type { Receipt, SessionSummary, Settled } from "./contract.ts"
+import type { InputEntry, WriteRequest } from "../domain/write.ts"
+import type { Receipt, SessionSummary, Settled, SubmissionView } from "./contract.ts"
 
 /** One conversation on behalf of one principal (`local` when absent). */
 export interface Target {
@@ -41,9 +42,29 @@ export interface SessionsService {
     payload: Target & {
       readonly content: ReadonlyArray<UserPart>
       readonly whenBusy?: WhenBusy
+      readonly entry?: InputEntry | undefined
       readonly requestId: string | null
     },
   ) => Effect.Effect<Receipt, Failure>
+  readonly write: (
+    payload: Target & Partial<WriteRequest> & { readonly requestId: string | null },
+  ) => Effect.Effect<Receipt, Failure>
+  readonly reset: (
+    payload: Target & { readonly handoff: string | null; readonly requestId: string | null },
+  ) => Effect.Effect<Receipt, Failure>
+  readonly withdraw: (payload: Target & { readonly submissionId: SubmissionId }) => Effect.Effect<Receipt, Failure>
+  readonly fork: (
+    payload: Target & {
+      readonly entryId: EntryId | null
+      readonly agent: AgentDocument
+      readonly title: string | null
+      readonly requestId: string | null
+    },
+  ) => Effect.Effect<SessionState, Failure>
+  readonly submission: (
+    payload: Target & { readonly submissionId: SubmissionId | null; readonly requestId: string | null },
+  ) => Effect.Effect<SubmissionView, Failure>
+  readonly submissions: (payload: Target) => Effect.Effect<ReadonlyArray<SubmissionView>, Failure>
   readonly awaitSubmission: (
     payload: Target & { readonly submissionId: SubmissionId },
   ) => Effect.Effect<Settled, Failure>

@@ -30,6 +30,7 @@ const reasons: Readonly<Record<UnansweredReason, string>> = {
   faulted: "the run broke on our side",
   parked: "the run is parked after crashes",
   stale: "the prompt was no longer current",
+  reset: "a reset ended the run",
 }
 
 /** Why a submission has no answer, on one line; null when it has one. */

@@ -26,6 +26,11 @@ export class AppendLog<A> {
     return new AppendLog(buffer, buffer.length)
   }
 
+  /** The element at `index`, counted from 0. */
+  at(index: number): A | undefined {
+    return index < this.length ? this.buffer[index] : undefined
+  }
+
   /** Elements from `start` on, as an array of their own. */
   slice(start = 0): ReadonlyArray<A> {
     return this.buffer.slice(start, this.length)

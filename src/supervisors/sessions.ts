@@ -32,6 +32,8 @@ import type { StoreService } from "../storage/store.ts"
 import type { Conversations } from "./conversations.ts"
 import { checkDirectory } from "./directory.ts"
 import { makeEffects } from "./effects.ts"
+import { makeFork } from "./sessions-fork.ts"
+import { checkInputEntry, makeWrites } from "./sessions-write.ts"
 
 /** How long a call waits for a conversation that is slow to answer, in ms. */
 const askTimeoutMs = 30_000
@@ -214,7 +216,11 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
   const works = (target: Target): Effect.Effect<boolean, Failure> =>
     Effect.flatMap(conversations.peek(target.conversationId), (ref) =>
       Option.isSome(ref)
-        ? Effect.map(state(target), (now) => now.state !== "idle" || now.turn_id !== null || now.queued.length > 0)
+        ? Effect.zipWith(
+            state(target),
+            orStorageFailure(store.openSubmissions(target.conversationId)),
+            (now, open) => now.state !== "idle" || now.turn_id !== null || open.some((row) => row.kind === "input"),
+          )
         : Effect.map(orStorageFailure(store.openTasks(target.conversationId)), (tasks) => tasks.length > 0),
     )
 
@@ -255,19 +261,25 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
       const target = { conversationId, ...(principal === undefined ? {} : { principal }) }
       return Object.keys(agent).length === 0 ? state(target) : configure({ ...target, agent })
     },
-    submit: ({ content, requestId, whenBusy, ...target }) =>
+    submit: ({ content, entry, requestId, whenBusy, ...target }) =>
       content.length === 0
         ? Effect.fail(new InvalidRequest({ path: "content", expected: "at least one part", actual: "none" }))
-        : Effect.map(
-            request<SubmissionRow>(target, (reply) => ({
-              type: "submit",
-              content,
-              whenBusy: whenBusy ?? "followUp",
-              requestId,
-              reply,
-            })),
-            receiptOf,
+        : Effect.zipRight(
+            checkInputEntry(entry),
+            Effect.map(
+              request<SubmissionRow>(target, (reply) => ({
+                type: "submit",
+                content,
+                whenBusy: whenBusy ?? "followUp",
+                requestId,
+                ...(entry === undefined ? {} : { entry }),
+                reply,
+              })),
+              receiptOf,
+            ),
           ),
+    ...makeWrites({ store, request, allowed }),
+    fork: makeFork({ store, allowed, checkAgent, state }),
     awaitSubmission,
     watch,
     cancel: (target) =>

@@ -27,6 +27,7 @@ const held = Effect.gen(function* () {
       ...how,
       submission_id: SubmissionId.make(2),
       conversation_id: ConversationId.make(1),
+      placed_entry_id: null,
       entry_id: null,
       model: "mock/echo",
       usage: noUsage,

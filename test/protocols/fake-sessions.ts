@@ -4,7 +4,7 @@
  */
 import { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { Deferred, Effect, type Scope, Stream } from "effect"
-import type { Receipt, Settled } from "../../src/actors/contract.ts"
+import type { Receipt, Settled, SubmissionView } from "../../src/actors/contract.ts"
 import type { SessionsService } from "../../src/actors/sessions.ts"
 import type { AgentDocument } from "../../src/domain/document.ts"
 import type { Event, EventBody, SessionState } from "../../src/domain/event.ts"
@@ -107,6 +107,16 @@ export const makeFakeSessions = (options: {
       status: submission.answer === null ? "queued" : "done",
       reason: null,
       detail: null,
+      placed_entry_id: null,
+    })
+
+    const viewOf = (conversation: Conversation, submission: Submission): SubmissionView => ({
+      ...receipt(conversation, submission),
+      kind: "input",
+      when_busy: "followUp",
+      content: { content: [{ type: "text", text: submission.text }] },
+      request_id: submission.requestId,
+      created_at: 0,
     })
 
     const settle = (conversation: Conversation, submission: Submission, answer: string) => {
@@ -223,6 +233,57 @@ export const makeFakeSessions = (options: {
           yield* Effect.forkIn(run(conversation, submission), scope)
           return answer
         }),
+      write: (payload) =>
+        Effect.gen(function* () {
+          yield* called("write")
+          const conversation = yield* find(payload.conversationId)
+          const same = conversation.submissions.find(
+            (one) => one.requestId !== null && one.requestId === payload.requestId,
+          )
+          if (same) return receipt(conversation, same)
+          const submission = yield* admit(conversation, ++ids, `${payload.kind}`, payload.requestId)
+          journal({ in: conversation.id, submit: submission.id, text: submission.text, requestId: payload.requestId })
+          if (options.stall === true) return yield* Effect.never
+          journal({ answer: submission.id, text: "" })
+          settle(conversation, submission, "")
+          return receipt(conversation, submission)
+        }),
+      reset: (payload) =>
+        Effect.suspend(() => {
+          calls.push("reset")
+          return sessions.write({ ...payload, kind: payload.handoff })
+        }),
+      withdraw: (payload) =>
+        Effect.gen(function* () {
+          yield* called("withdraw")
+          const conversation = yield* find(payload.conversationId)
+          const submission = conversation.submissions.find((one) => one.id === payload.submissionId)
+          if (submission === undefined) return yield* new NotFound({ what: `submission ${payload.submissionId}` })
+          const detail = `submission ${submission.id} is done`
+          if (submission.answer !== null) return yield* new Refused({ rule: "submission_status", detail })
+          return { ...receipt(conversation, submission), status: "unanswered", reason: "withdrawn" }
+        }),
+      fork: (payload) =>
+        Effect.gen(function* () {
+          yield* called("fork")
+          yield* find(payload.conversationId)
+          const { agent, title, requestId } = payload
+          return yield* sessions.open({ conversationId: null, agent, title, requestId })
+        }),
+      submission: (payload) =>
+        Effect.gen(function* () {
+          yield* called("submission")
+          const conversation = yield* find(payload.conversationId)
+          const submission = conversation.submissions.find(
+            (one) => one.id === payload.submissionId || (one.requestId !== null && one.requestId === payload.requestId),
+          )
+          if (submission === undefined) return yield* new NotFound({ what: "submission" })
+          return viewOf(conversation, submission)
+        }),
+      submissions: (payload) =>
+        Effect.map(find(payload.conversationId), (conversation) =>
+          conversation.submissions.filter((one) => one.answer === null).map((one) => viewOf(conversation, one)),
+        ),
       awaitSubmission: (payload) =>
         Effect.gen(function* () {
           yield* called("awaitSubmission")

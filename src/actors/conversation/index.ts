@@ -18,7 +18,7 @@ import {
   stateMachine,
   stopMachine,
 } from "../kernel/index.ts"
-import { orStorageFailure } from "./failures.ts"
+import { admitOnce, withdraw } from "./admission.ts"
 import { load } from "./load.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { ConversationSettings } from "./settings.ts"
@@ -94,7 +94,10 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
     case "settle":
       return Effect.flatMap(Store, (store) => settleDoubt(store, shell, message))
     case "submit":
+    case "write":
       return admitOnce(shell, message)
+    case "withdraw":
+      return withdraw(shell, message)
     default:
       return shell.handle(message)
   }
@@ -105,24 +108,6 @@ const answer = (shell: Shell, reply: () => void): Effect.Effect<Change> =>
     reply()
     return keep<Shell>(shell)
   })
-
-/** A `requestId` that was admitted before answers with the same submission. */
-const admitOnce = (
-  shell: Shell,
-  message: Extract<ConversationMessage, { readonly type: "submit" }>,
-): Effect.Effect<Change, never, Store> => {
-  const { requestId } = message
-  if (requestId === null) return shell.handle(message)
-  return Effect.flatMap(Store, (store) =>
-    orStorageFailure(store.submissionByRequest(shell.data.conversation.id, requestId)).pipe(
-      Effect.matchEffect({
-        onFailure: (failure) => answer(shell, () => message.reply.fail(failure)),
-        onSuccess: (known) =>
-          known === null ? shell.handle(message) : answer(shell, () => message.reply.succeed(known)),
-      }),
-    ),
-  )
-}
 
 const stopped = (shell: Shell, reason: StopReason): Effect.Effect<void> =>
   reason._tag === "Crashed" ? Effect.sync(() => shell.hub.close()) : shell.release()

@@ -20,6 +20,7 @@ export const receiptOf = (row: SubmissionRow): Receipt => ({
   status: row.status,
   reason: row.reason,
   detail: row.detail,
+  placed_entry_id: row.entry,
 })
 
 const nothingYet = (row: SubmissionRow): Settled => ({
@@ -36,7 +37,10 @@ export const heldUpIn = ({ parked, queue }: Data, id: SubmissionId): Settled | n
   if (parked === null) return null
   const row = [...parked.submissions, ...queue].find((one) => one.id === id)
   if (row === undefined) return null
-  const what = row.status === "queued" ? "the prompt waits behind a run that is parked" : "the run is parked"
+  const what =
+    row.status === "queued"
+      ? `the ${row.kind === "input" ? "prompt" : "write"} waits behind a run that is parked`
+      : "the run is parked"
   const detail = `${what} (${parked.reason}): retry runs that run again, cancel ends it`
   return { ...nothingYet(row), reason: "parked", detail }
 }

@@ -140,6 +140,12 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
     const sessions: SessionsOver<OwnerGone> = {
       open: (payload) => call(client.Open(payload)),
       submit: (payload) => call(client.Submit(payload)),
+      write: (payload) => call(client.Write(payload)),
+      reset: (payload) => call(client.Reset(payload)),
+      withdraw: (payload) => call(client.Withdraw(payload)),
+      fork: (payload) => call(client.Fork(payload)),
+      submission: (payload) => call(client.ReadSubmission(payload)),
+      submissions: (payload) => call(client.ListSubmissions(payload)),
       awaitSubmission: (payload) => call(client.AwaitSubmission(payload)),
       watch: (payload) =>
         client

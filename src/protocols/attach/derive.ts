@@ -1,7 +1,8 @@
 /**
  * A `Sessions` service from one that may lose its owner: every call goes through `call`, which may repeat it on another owner, every
- * watch through `watch`. Calls are made so that repeating changes nothing twice: `open` and `submit` get a request id when they have none; a
- * `remove` that finds nothing when repeated has been carried out; everything else is a read or ends in the same state when done twice.
+ * watch through `watch`. Calls are made so that repeating changes nothing twice: `open`, `submit`, `write`, `reset` and `fork` get a
+ * request id when they have none; a `remove` that finds nothing when repeated has been carried out; everything else is a read or ends in
+ * the same state when done twice.
  */
 import { randomUUID } from "node:crypto"
 import { Effect, Stream } from "effect"
@@ -17,18 +18,22 @@ export interface Via {
   readonly watch: SessionsService["watch"]
 }
 
+/** The same payload under a request id of its own, so that it may be repeated. */
+const identified = <P extends { readonly requestId: string | null }, A>(
+  payload: P,
+  use: (payload: P) => Effect.Effect<A, Failure>,
+): Effect.Effect<A, Failure> => Effect.suspend(() => use({ ...payload, requestId: payload.requestId ?? randomUUID() }))
+
 /** The service that answers through `via`. */
 export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
-  open: (payload) =>
-    Effect.suspend(() => {
-      const identified = { ...payload, requestId: payload.requestId ?? randomUUID() }
-      return call((sessions) => sessions.open(identified))
-    }),
-  submit: (payload) =>
-    Effect.suspend(() => {
-      const identified = { ...payload, requestId: payload.requestId ?? randomUUID() }
-      return call((sessions) => sessions.submit(identified))
-    }),
+  open: (payload) => identified(payload, (one) => call((sessions) => sessions.open(one))),
+  submit: (payload) => identified(payload, (one) => call((sessions) => sessions.submit(one))),
+  write: (payload) => identified(payload, (one) => call((sessions) => sessions.write(one))),
+  reset: (payload) => identified(payload, (one) => call((sessions) => sessions.reset(one))),
+  withdraw: (payload) => call((sessions) => sessions.withdraw(payload)),
+  fork: (payload) => identified(payload, (one) => call((sessions) => sessions.fork(one))),
+  submission: (payload) => call((sessions) => sessions.submission(payload)),
+  submissions: (payload) => call((sessions) => sessions.submissions(payload)),
   awaitSubmission: (payload) => call((sessions) => sessions.awaitSubmission(payload)),
   watch,
   cancel: (payload) => call((sessions) => sessions.cancel(payload)),

@@ -32,6 +32,12 @@ export const handlersOf = (sessions: SessionsService) =>
   SessionRpcs.toLayer({
     Open: (payload) => guard(sessions.open(payload)),
     Submit: (payload) => guard(sessions.submit(payload)),
+    Write: (payload) => guard(sessions.write(payload)),
+    Reset: (payload) => guard(sessions.reset(payload)),
+    Withdraw: (payload) => guard(sessions.withdraw(payload)),
+    Fork: (payload) => guard(sessions.fork(payload)),
+    ReadSubmission: (payload) => guard(sessions.submission(payload)),
+    ListSubmissions: (payload) => guard(sessions.submissions(payload)),
     AwaitSubmission: (payload) => guard(sessions.awaitSubmission(payload)),
     Watch: (payload) => guardStream(relayWatch(sessions, payload)),
     Cancel: (payload) => guard(sessions.cancel(payload)),

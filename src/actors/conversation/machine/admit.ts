@@ -27,7 +27,7 @@ export const submit = (d: Draft, event: EventOf<"submit">): Decision => {
     id: d.env.ids.submission(),
     conversation: d.data.conversation.id,
     kind: "input",
-    content: { content: event.content } as Json,
+    content: { content: event.content, ...(event.entry === undefined ? {} : { entry: event.entry }) } as Json,
     whenBusy: event.whenBusy,
     status: "queued",
     reason: null,
@@ -59,10 +59,10 @@ export const configure = (d: Draft, event: EventOf<"configure">): Decision => {
   return d.done()
 }
 
-/** Withdraws what is queued and stops the run. The reply waits until the conversation is idle. */
+/** Withdraws the inputs that are queued (writes stay) and stops the run. The reply waits until the conversation is idle. */
 export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
-  const queued = d.data.queue
-  d.setQueue([])
+  const queued = d.data.queue.filter((row) => row.kind === "input")
+  d.setQueue(d.data.queue.filter((row) => row.kind !== "input"))
   d.unanswered(queued, "withdrawn", "withdrawn by cancel")
   const { parked, run } = d.data
   if (parked !== null) {

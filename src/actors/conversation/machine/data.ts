@@ -16,9 +16,10 @@ import type { AssistantPart, StopReason, SystemMessage, ToolCallPart, UserPart }
 import type { Submission, WhenBusy } from "../../../domain/submission.ts"
 import type { Task } from "../../../domain/task.ts"
 import type { Usage } from "../../../domain/usage.ts"
+import type { EntryDraft, InputEntry } from "../../../domain/write.ts"
 import type { ModelError } from "../../../models/model.ts"
 import type { Commit, Unstamped } from "../../../storage/store.ts"
-import type { Reconciliation, ToolControl, ToolResult } from "../../../tools/tool.ts"
+import type { Reconciliation, ToolResult } from "../../../tools/tool.ts"
 
 /** A task row without its `seq`. */
 export type TaskRow = Unstamped<Task>
@@ -42,7 +43,6 @@ export interface CallSlot {
   /** Tail of the output streamed so far. */
   readonly output: string
   readonly startedAt: number
-  readonly control: ToolControl | null
 }
 
 /** A response that the model finished, before its commit. */
@@ -147,8 +147,18 @@ export type MachineEvent =
       readonly content: ReadonlyArray<UserPart>
       readonly whenBusy: WhenBusy
       readonly requestId: string | null
+      /** How it shows in the transcript, where not as `pi.user`. */
+      readonly entry?: InputEntry
       readonly reply: Reply<SubmissionRow>
     }
+  /** Appends an entry without asking the model; what it names was checked to be visible. */
+  | {
+      readonly type: "write"
+      readonly entry: EntryDraft
+      readonly requestId: string | null
+      readonly reply: Reply<SubmissionRow>
+    }
+  | { readonly type: "withdraw"; readonly submission: SubmissionId; readonly reply: Reply<SubmissionRow> }
   | { readonly type: "cancel"; readonly reply: Reply<{ readonly cancelled: boolean }> }
   | { readonly type: "configure"; readonly agent: AgentDocument; readonly reply: Reply<void> }
   | { readonly type: "retry"; readonly reply: Reply<void> }

@@ -9,6 +9,7 @@ import { Draft } from "./draft.ts"
 import { recover, retryParked } from "./recover.ts"
 import { delta, modelFailed, prepared, wake } from "./request.ts"
 import { callsPrepared, flush, jobEnded, responded, toolEnded, toolOutput } from "./tools.ts"
+import { withdraw, write } from "./write.ts"
 
 /** Whether a job's message belongs to the request or batch in progress. */
 const current = (data: Data, token: number): boolean => data.run !== null && data.run.token === token
@@ -24,6 +25,10 @@ export const decide = (data: Data, event: MachineEvent, env: Env): Decision => {
       return recover(d, event)
     case "submit":
       return submit(d, event)
+    case "write":
+      return write(d, event)
+    case "withdraw":
+      return withdraw(d, event)
     case "configure":
       return configure(d, event)
     case "cancel":

@@ -11,6 +11,7 @@ import type { DocumentId, SubmissionId, TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { Message } from "../../../domain/message.ts"
 import type { TaskOutcome } from "../../../domain/task.ts"
+import type { EntryDraft } from "../../../domain/write.ts"
 import type { DocumentWrite, Unstamped } from "../../../storage/store.ts"
 import type { Action, Data, Decision, Env, Reply, Run, SubmissionRow, TaskRow } from "./data.ts"
 
@@ -67,14 +68,20 @@ export class Draft {
 
   /** Appends an entry to the transcript and the context. */
   addEntry(kind: string, model: ReadonlyArray<Message>, task: TaskId | null, data: Json = null): Unstamped<Entry> {
+    return this.append({ kind, model, data, head: null, edits: [] }, task)
+  }
+
+  /** Appends any entry; one whose head is `self` begins a context of its own. */
+  append({ data, edits, head, kind, model }: EntryDraft, task: TaskId | null): Unstamped<Entry> {
+    const id = this.env.ids.entry()
     const entry: Unstamped<Entry> = {
-      id: this.env.ids.entry(),
+      id,
       conversation: this.data.conversation.id,
       kind,
       model,
       data,
-      head: null,
-      edits: [],
+      head: head === "self" ? id : head,
+      edits,
       task,
       createdAt: this.env.now,
     }
@@ -140,6 +147,11 @@ export class Draft {
       detail: row.detail,
     })
     return row
+  }
+
+  /** A submission as this decision leaves it. */
+  submission(row: SubmissionRow): SubmissionRow {
+    return this.submissions.get(row.id) ?? row
   }
 
   /** Ends submissions as unanswered and wakes whoever waits for them. */

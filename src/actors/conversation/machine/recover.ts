@@ -141,7 +141,6 @@ const resumeCalls = (
       status: "pending",
       output: live?.tools[String(row.id)]?.output ?? "",
       startedAt: row.startedAt ?? d.env.now,
-      control: null,
     }
     const runs = row.status === "pending" || (safe && task.crashes < restartLimit && !d.run.cancelling)
     if (runs) again.push({ ...slot, output: "" })

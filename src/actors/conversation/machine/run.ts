@@ -6,32 +6,32 @@ import { DocumentKind } from "../../../domain/document.ts"
 import { EntryKind } from "../../../domain/entry.ts"
 import type { EntryId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
-import type { AssistantMessage, AssistantPart, StopReason, UserPart } from "../../../domain/message.ts"
-import { text, textOf } from "../../../domain/message.ts"
+import type { AssistantMessage, AssistantPart, StopReason } from "../../../domain/message.ts"
+import { text } from "../../../domain/message.ts"
 import type { TaskOutcome } from "../../../domain/task.ts"
 import { TaskKind } from "../../../domain/task.ts"
 import type { Usage } from "../../../domain/usage.ts"
 import { addUsage, noUsage } from "../../../domain/usage.ts"
 import type { Run, SubmissionRow, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
-
-/** Characters of a title taken from the first input. */
-const titleLength = 80
+import { placeInput, placeInputs, placeWrites } from "./place.ts"
 
 /** Where a generation is: about to ask the model, or waiting for its calls. */
 export type Checkpoint =
   | { readonly phase: "request"; readonly attempt: number }
-  | { readonly phase: "tools"; readonly assistant: EntryId; readonly parallel: number }
+  /** `calls` counts the calls of the response; `control.ts` adds what their results ask for. */
+  | { readonly phase: "tools"; readonly assistant: EntryId; readonly parallel: number; readonly calls: number }
 
 export const requestCheckpoint = (attempt: number): Json => ({ phase: "request", attempt })
-export const toolsCheckpoint = (assistant: EntryId, parallel: number): Json => ({ phase: "tools", assistant, parallel })
+export const toolsCheckpoint = (assistant: EntryId, parallel: number, calls: number): Json => ({
+  phase: "tools",
+  assistant,
+  parallel,
+  calls,
+})
 
 /** The checkpoint of a generation that this engine wrote. */
 export const checkpointOf = (generation: TaskRow): Checkpoint => generation.checkpoint as unknown as Checkpoint
-
-/** The parts of a stored input. */
-const contentOf = (row: SubmissionRow): ReadonlyArray<UserPart> =>
-  (row.content as { readonly content: ReadonlyArray<UserPart> }).content
 
 /** A run at the start of a turn. */
 export const freshRun = (generation: TaskRow, submissions: ReadonlyArray<SubmissionRow>, token: number): Run => ({
@@ -50,22 +50,9 @@ export const freshRun = (generation: TaskRow, submissions: ReadonlyArray<Submiss
   cancelling: false,
 })
 
-/** Places an input as a user entry. */
-const place = (d: Draft, row: SubmissionRow): SubmissionRow => {
-  const content = contentOf(row)
-  const entry = d.addEntry(EntryKind.user, [{ role: "user", content }], null)
-  if (d.data.conversation.title === null) {
-    const first = textOf(content).trim().split("\n", 1)[0] ?? ""
-    if (first !== "") d.setTitle(first.slice(0, titleLength))
-  }
-  const placed = d.putSubmission({ ...row, status: "placed", entry: entry.id })
-  d.publish({ type: "message_completed", entry_id: entry.id, role: "user", content, stop_reason: null })
-  return placed
-}
-
 /** Starts a run for inputs; the machine must have none. */
 export const startRun = (d: Draft, rows: ReadonlyArray<SubmissionRow>): void => {
-  const placed = rows.map((row) => place(d, row))
+  const placed = rows.map((row) => placeInput(d, row))
   startTurn(d, placed, 1)
 }
 
@@ -83,29 +70,42 @@ export const startTurn = (d: Draft, submissions: ReadonlyArray<SubmissionRow>, t
 /** Which turn of its run a generation is, from 1. */
 const turnOf = (generation: TaskRow): number => (generation.input as { readonly turn: number }).turn
 
-/** The oldest queued input starts the next run, if there is one. */
+/** What is queued takes its place; its inputs start the next run, if there are any. The machine must have no run. */
 export const startNext = (d: Draft): boolean => {
-  const [next, ...rest] = d.data.queue
-  if (next === undefined) return false
-  d.setQueue(rest)
-  startRun(d, [next])
+  if (d.data.queue.length === 0) return false
+  placeWrites(d)
+  const inputs = placeInputs(d, "final")
+  if (inputs.length === 0) return false
+  startTurn(d, inputs, 1)
   return true
 }
 
-/** After the calls of a turn: steers join, then the next turn. */
+/** After the calls of a turn: writes are placed and steers join, then the next turn. A reset among the writes ends the run. */
 export const nextTurn = (d: Draft): void => {
   const run = d.run
-  const steers = d.data.queue.filter((row) => row.whenBusy === "steer")
-  d.endTask(run.generation, { status: "completed", result: null })
-  if (steers.length > 0) d.setQueue(d.data.queue.filter((row) => row.whenBusy !== "steer"))
-  const joined = steers.map((row) => place(d, row))
   const turn = turnOf(run.generation) + 1
   if (turn > d.env.policy.maxTurns) {
-    d.patchRun({ submissions: [...run.submissions, ...joined], partial: { text: "", thinking: "" }, finished: null })
+    d.patchRun({ partial: { text: "", thinking: "" }, finished: null })
     failRun(d, "turn_limit", `the run took more than ${d.env.policy.maxTurns} turns`, null)
     return
   }
-  startTurn(d, [...run.submissions, ...joined], turn)
+  if (placeWrites(d)) {
+    d.endTask(run.generation, { status: "aborted", reason: "reset" })
+    d.publish({ type: "turn_cancelled" })
+    d.unanswered(run.submissions, "reset", "a reset began a new context before the answer")
+    rest(d)
+    return
+  }
+  d.endTask(run.generation, { status: "completed", result: null })
+  startTurn(d, [...run.submissions, ...placeInputs(d, "afterTools")], turn)
+}
+
+/** A run ended as it should: what is queued goes on in the same commit, so that no death between the two leaves it waiting. */
+const rest = (d: Draft): void => {
+  d.patch({ run: null })
+  if (startNext(d)) return
+  d.to("settling_run")
+  d.act({ type: "self", event: { type: "settled" } })
 }
 
 /** Adds the tokens of one response to `pi.usage`. */
@@ -173,8 +173,7 @@ export const clearLive = (d: Draft): void => {
 }
 
 /**
- * Ends the run with an answer: entry `answer` for every input of the run. The oldest queued input is placed in the same commit, so that no
- * death between the two leaves it waiting without a run.
+ * Ends the run with an answer: entry `answer` for every input of the run.
  */
 export const answerRun = (d: Draft, answer: EntryId, stopReason: StopReason, answerText: string): void => {
   const run = d.run
@@ -184,10 +183,7 @@ export const answerRun = (d: Draft, answer: EntryId, stopReason: StopReason, ans
   for (const row of run.submissions) {
     d.act({ type: "settle", submission: d.putSubmission({ ...row, status: "done", answer }) })
   }
-  d.patch({ run: null })
-  if (startNext(d)) return
-  d.to("settling_run")
-  d.act({ type: "self", event: { type: "settled" } })
+  rest(d)
 }
 
 /** What was streamed or finished of a response that never became one. */

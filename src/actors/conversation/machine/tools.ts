@@ -7,9 +7,12 @@ import type { ToolResultMessage } from "../../../domain/message.ts"
 import { text, textOf, toolCallsOf } from "../../../domain/message.ts"
 import { TaskKind } from "../../../domain/task.ts"
 import { uuidv7 } from "../../../domain/uuid.ts"
+import { resetDraft } from "../../../domain/write.ts"
 import type { ToolResult } from "../../../tools/tool.ts"
+import { applyControl, endAsked } from "./control.ts"
 import type { CallSlot, Decision, Finished, MachineEvent, Run, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
+import { appendDraft } from "./place.ts"
 import {
   abortRun,
   addAssistant,
@@ -88,13 +91,13 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
       ...(whenInterrupted === "settled" ? {} : { whenInterrupted }),
     }
     const task = d.newTask(TaskKind.tool, { ...input }, null, run.generation.id, starts)
-    const base = { task, call, args, replay, effect, whenInterrupted, output: "", control: null }
+    const base = { task, call, args, replay, effect, whenInterrupted, output: "" }
     slots.push({ ...base, status: starts ? "running" : "pending", startedAt: d.env.now })
   })
   const generation = d.putTask({
     ...run.generation,
     status: slots.length === 0 ? "running" : "waiting",
-    checkpoint: toolsCheckpoint(assistant, parallel),
+    checkpoint: toolsCheckpoint(assistant, parallel, calls.length),
     crashes: 0,
   })
   d.patchRun({ generation, calls: slots, parallel, finished: null, partial: { text: "", thinking: "" } })
@@ -163,7 +166,8 @@ export const endCall = (d: Draft, slot: CallSlot, result: ToolResult, reason: st
       ? { status: "failed", error: (reason ?? textOf(result.output)).slice(0, 500) }
       : { status: "completed", result: null },
   )
-  setSlot(d, { ...slot, task, status: "done", control: result.control ?? null })
+  setSlot(d, { ...slot, task, status: "done" })
+  applyControl(d, slot, result.control)
 }
 
 /** A call ended: commit its result, start what waited for the slot, go on when the batch is complete. */
@@ -210,9 +214,13 @@ const endBatch = (d: Draft): void => {
   }
   clearLive(d)
   const checkpoint = checkpointOf(run.generation)
-  const ends = run.calls.length > 0 && run.calls.every((slot) => slot.control?.terminate === true)
-  if (ends && checkpoint.phase === "tools") answerRun(d, checkpoint.assistant, "tool_calls", "")
-  else nextTurn(d)
+  const end = checkpoint.phase === "tools" ? endAsked(run, checkpoint.calls) : null
+  if (end === null || checkpoint.phase !== "tools") {
+    nextTurn(d)
+    return
+  }
+  if (end.type === "handoff") appendDraft(d, resetDraft(end.note), run.generation.id)
+  answerRun(d, checkpoint.assistant, "tool_calls", "")
 }
 
 /** Streamed output of a call: kept as a tail, published, flushed with the next flush. */

@@ -1,0 +1,56 @@
+/**
+ * What the results of a batch ask of the conversation (`ToolControl`). `terminate` and `handoff` count when the batch is complete, so they
+ * are kept in the generation's checkpoint, in the commit of the result that asked: a death before the last result forgets none.
+ */
+import { DocumentKind } from "../../../domain/document.ts"
+import type { TaskId } from "../../../domain/ids.ts"
+import type { Json } from "../../../domain/json.ts"
+import type { ToolControl } from "../../../tools/tool.ts"
+import type { CallSlot, Run, TaskRow } from "./data.ts"
+import type { Draft } from "./draft.ts"
+
+/** What one call asked for. */
+type Asked = {
+  readonly task: TaskId
+  readonly terminate: boolean
+  readonly handoff: string | null
+}
+
+/** The part of a checkpoint that is written here; absent where nothing was asked for. */
+const askedIn = (generation: TaskRow): ReadonlyArray<Asked> =>
+  // This engine wrote it, below.
+  (generation.checkpoint as unknown as { readonly asked?: ReadonlyArray<Asked> }).asked ?? []
+
+/** Keeps what a result asks for. */
+export const applyControl = (d: Draft, slot: CallSlot, control: ToolControl | undefined): void => {
+  if (control === undefined) return
+  if (control.addTools !== undefined) offer(d, control.addTools)
+  const { handoff = null, terminate = false } = control
+  if (handoff === null && !terminate) return
+  const { generation } = d.run
+  const asked: ReadonlyArray<Asked> = [...askedIn(generation), { task: slot.task.id, terminate, handoff }]
+  const checkpoint: Json = { ...(generation.checkpoint as { readonly [key: string]: Json }), asked }
+  d.patchRun({ generation: d.putTask({ ...generation, checkpoint }) })
+}
+
+/** Adds tools to those that `pi.agent` names; where it names none, all are offered already. */
+const offer = (d: Draft, names: ReadonlyArray<string>): void => {
+  const { agent } = d.data
+  if (agent.tools === undefined) return
+  const tools = [...new Set([...agent.tools, ...names])]
+  if (tools.length === agent.tools.length) return
+  d.patch({ agent: { ...agent, tools } })
+  d.putDocument(DocumentKind.agent, { ...d.data.agent } as Json, "rewindable")
+}
+
+/** How a complete batch ends: with a new context from a note, with the end of the run, or (null) with another request. */
+export const endAsked = (
+  { generation }: Run,
+  calls: number,
+): { readonly type: "handoff"; readonly note: string } | { readonly type: "terminate" } | null => {
+  // Task ids grow in call order: of several notes the last call's counts.
+  const asked = [...askedIn(generation)].sort((a, b) => a.task - b.task)
+  const note = asked.findLast((one) => one.handoff !== null)?.handoff ?? null
+  if (note !== null) return { type: "handoff", note }
+  return asked.length > 0 && asked.filter((one) => one.terminate).length === calls ? { type: "terminate" } : null
+}

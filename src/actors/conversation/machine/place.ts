@@ -1,0 +1,105 @@
+/**
+ * Boundaries: where what is queued takes its place in the transcript. Rules (docs/conversation.md, *Boundaries*):
+ * 1. After the calls of a turn every queued write is placed and the steers join. When a run ends with an answer, follow-ups too.
+ * 2. Writes come first, then inputs, each in the order in which they were handed over: an input that was queued before a reset
+ *    belongs to the new context.
+ * 3. Of steers and of follow-ups the oldest one is taken, or every one: `steeringMode`, `followUpMode` of `pi.agent`.
+ * 4. A write whose head lies before the present context is stale: it ends without an entry.
+ */
+import type { QueueMode } from "../../../domain/document.ts"
+import type { Entry } from "../../../domain/entry.ts"
+import { EntryKind } from "../../../domain/entry.ts"
+import type { UserPart } from "../../../domain/message.ts"
+import { textOf } from "../../../domain/message.ts"
+import type { EntryDraft, InputEntry } from "../../../domain/write.ts"
+import type { Unstamped } from "../../../storage/store.ts"
+import type { SubmissionRow } from "./data.ts"
+import type { Draft } from "./draft.ts"
+
+/** Characters of a title taken from the first input. */
+const titleLength = 80
+
+/** What is stored of an input. */
+export interface InputContent {
+  readonly content: ReadonlyArray<UserPart>
+  readonly entry?: InputEntry
+}
+
+// This engine wrote both (admit.ts, write.ts).
+const inputOf = (row: SubmissionRow): InputContent => row.content as unknown as InputContent
+const draftOf = (row: SubmissionRow): EntryDraft => row.content as unknown as EntryDraft
+
+/** Whether it is a write that begins a context of its own. */
+export const isReset = (row: SubmissionRow): boolean => row.kind === "write" && draftOf(row).head === "self"
+
+/** Places an input as a user entry. */
+export const placeInput = (d: Draft, row: SubmissionRow): SubmissionRow => {
+  const { content, entry: shown } = inputOf(row)
+  const kind = shown?.kind ?? EntryKind.user
+  const entry = d.addEntry(kind, [{ role: "user", content }], null, shown?.data ?? null)
+  if (d.data.conversation.title === null) {
+    const first = textOf(content).trim().split("\n", 1)[0] ?? ""
+    if (first !== "") d.setTitle(first.slice(0, titleLength))
+  }
+  const placed = d.putSubmission({ ...row, status: "placed", entry: entry.id })
+  d.publish({ type: "message_completed", entry_id: entry.id, role: "user", content, stop_reason: null })
+  return placed
+}
+
+/** The oldest entry that a head may name: what lies before it was cut off by the newest head. */
+const contextStart = (d: Draft): number => {
+  const { entries } = d.data.context
+  for (let at = entries.length - 1; at >= 0; at--) {
+    const head = entries.at(at)?.head
+    if (head !== null && head !== undefined) return head
+  }
+  return 0
+}
+
+/** Appends a written entry, and tells watchers where a new context begins. */
+export const appendDraft = (d: Draft, draft: EntryDraft, task: Entry["task"]): Unstamped<Entry> => {
+  const entry = d.append(draft, task)
+  if (draft.kind === EntryKind.reset) {
+    d.publish({ type: "notice", level: "info", message: "a new context begins: what came before is not sent any more" })
+  }
+  return entry
+}
+
+/** Places a write and ends its submission. */
+export const placeWrite = (d: Draft, row: SubmissionRow): SubmissionRow => {
+  const draft = draftOf(row)
+  if (typeof draft.head === "number" && draft.head < contextStart(d)) {
+    const detail = `head: expected an entry of the present context, got entry ${draft.head}, which a newer head cut off`
+    d.unanswered([row], "stale", detail)
+    return { ...row, status: "unanswered", reason: "stale", detail }
+  }
+  const entry = appendDraft(d, draft, null)
+  const done = d.putSubmission({ ...row, status: "done", entry: entry.id })
+  d.act({ type: "settle", submission: done })
+  return done
+}
+
+/** Places every queued write. Whether one of them began a new context. */
+export const placeWrites = (d: Draft): boolean => {
+  const writes = d.data.queue.filter((row) => row.kind === "write")
+  if (writes.length === 0) return false
+  d.setQueue(d.data.queue.filter((row) => row.kind !== "write"))
+  for (const row of writes) placeWrite(d, row)
+  return writes.some(isReset)
+}
+
+const taken = (rows: ReadonlyArray<SubmissionRow>, mode: QueueMode | undefined): ReadonlyArray<SubmissionRow> =>
+  mode === "all" ? rows : rows.slice(0, 1)
+
+/** Places the inputs whose turn it is: steers, and follow-ups where a run has ended. */
+export const placeInputs = (d: Draft, boundary: "afterTools" | "final"): ReadonlyArray<SubmissionRow> => {
+  const { agent, queue } = d.data
+  const inputs = queue.filter((row) => row.kind === "input")
+  if (inputs.length === 0) return []
+  const steers = inputs.filter((row) => row.whenBusy === "steer")
+  const others = boundary === "final" ? inputs.filter((row) => row.whenBusy !== "steer") : []
+  const chosen = new Set([...taken(steers, agent.steeringMode), ...taken(others, agent.followUpMode)])
+  if (chosen.size === 0) return []
+  d.setQueue(queue.filter((row) => !chosen.has(row)))
+  return inputs.filter((row) => chosen.has(row)).map((row) => placeInput(d, row))
+}
