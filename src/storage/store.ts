@@ -9,6 +9,7 @@ import type { Effect } from "effect"
 import { Context } from "effect"
 import type { Conversation } from "../domain/conversation.ts"
 import type { DocumentHistory, DocumentRecord, DocumentScope, ForkPolicy } from "../domain/document.ts"
+import type { PatchOperation } from "../domain/document-patch.ts"
 import type { Entry } from "../domain/entry.ts"
 import type { ConversationId, DocumentId, EntryId, JobId, Seq, SubmissionId, TaskId } from "../domain/ids.ts"
 import type { Job } from "../domain/job.ts"
@@ -16,13 +17,17 @@ import type { Json } from "../domain/json.ts"
 import type { Submission } from "../domain/submission.ts"
 import type { Task } from "../domain/task.ts"
 import type { ArtifactReads, ArtifactRemoval, ArtifactWrite } from "./artifact-port.ts"
+import type { DocumentReads } from "./document-port.ts"
 import type { CommitError, ReadError } from "./errors.ts"
 import type { JobClaim, JobInsert, JobPruning, JobReads, JobUpdate } from "./job-port.ts"
 
 /** A row before the commit stamps its `seq`. */
 export type Unstamped<Row> = Omit<Row, "seq">
 
-/** Sets a document's whole value; creates the document when `id` is new. `retire` ends it. */
+/**
+ * Sets a document's whole value; creates the document when `id` is new. `retire` ends it. `history` and `fork` are those of the first
+ * write for as long as the document lives.
+ */
 export interface DocumentWrite {
   readonly id: DocumentId
   readonly kind: string
@@ -34,6 +39,13 @@ export interface DocumentWrite {
   readonly history: DocumentHistory
   readonly fork: ForkPolicy
   readonly value: Json
+  /**
+   * How a `rewindable` document remembers this write: as operations on the value before it. Absent, or where no revision of an earlier
+   * commit is there to continue: as the whole value.
+   */
+  readonly revision?: { readonly type: "delta"; readonly operations: ReadonlyArray<PatchOperation> }
+  /** The commit that wrote the value from which this one was made; refused as `Conflict` where another one came in between. */
+  readonly since?: Seq
   readonly retire?: boolean
 }
 
@@ -82,7 +94,7 @@ export interface ConversationSummary {
   readonly parked: string | null
 }
 
-export interface StoreReads extends JobReads, ArtifactReads {
+export interface StoreReads extends JobReads, ArtifactReads, DocumentReads {
   readonly conversation: (id: ConversationId) => Effect.Effect<Conversation | null, ReadError>
   /** Newest `updatedAt` first; without those owned by a task. `principal` null lists everyone's. */
   readonly conversations: (options: {
@@ -95,6 +107,8 @@ export interface StoreReads extends JobReads, ArtifactReads {
     conversation: ConversationId,
     range?: { readonly from?: EntryId; readonly to?: EntryId; readonly last?: number },
   ) => Effect.Effect<ReadonlyArray<Entry>, ReadError>
+  /** An entry by its id, of whatever conversation. */
+  readonly entry: (id: EntryId) => Effect.Effect<Entry | null, ReadError>
   /** Own entries and the fork ancestors' up to each fork point, in order (context rule 3). */
   readonly visibleEntries: (
     conversation: ConversationId,

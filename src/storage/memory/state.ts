@@ -4,7 +4,6 @@
  */
 import { Either } from "effect"
 import type { Conversation } from "../../domain/conversation.ts"
-import type { DocumentRecord } from "../../domain/document.ts"
 import type { Entry } from "../../domain/entry.ts"
 import type { Seq } from "../../domain/ids.ts"
 import type { Job } from "../../domain/job.ts"
@@ -12,17 +11,17 @@ import type { Submission } from "../../domain/submission.ts"
 import type { Task } from "../../domain/task.ts"
 import type { StoredArtifact } from "../artifact-port.ts"
 import { Conflict, Fenced } from "../errors.ts"
-import type { Commit, DocumentWrite } from "../store.ts"
+import type { Commit } from "../store.ts"
 import { applyArtifacts } from "./artifacts.ts"
+import { type DocumentRows, writeDocument } from "./documents.ts"
 import { applyJobs } from "./jobs.ts"
 import { taskByRequest } from "./tasks.ts"
 
-export interface Records {
+export interface Records extends DocumentRows {
   readonly conversations: ReadonlyMap<number, Conversation>
   readonly entries: ReadonlyMap<number, Entry>
   readonly tasks: ReadonlyMap<number, Task>
   readonly submissions: ReadonlyMap<number, Submission>
-  readonly documents: ReadonlyMap<number, DocumentRecord>
   readonly jobs: ReadonlyMap<number, Job>
   /** By conversation and name. */
   readonly artifacts: ReadonlyMap<string, StoredArtifact>
@@ -34,6 +33,7 @@ export const noRecords: Records = {
   tasks: new Map(),
   submissions: new Map(),
   documents: new Map(),
+  revisions: new Map(),
   jobs: new Map(),
   artifacts: new Map(),
 }
@@ -64,7 +64,7 @@ export const applyCommit = (records: Records, commit: Commit, seq: Seq): Either.
     const entries = new Map(records.entries)
     const tasks = new Map(records.tasks)
     const submissions = new Map(records.submissions)
-    const documents = new Map(records.documents)
+    let documents: DocumentRows = records
     for (const row of commit.conversations ?? []) {
       if (conversations.has(row.id)) {
         return yield* Either.left(conflict(`conversation ${row.id}`, "this id is already used"))
@@ -118,40 +118,14 @@ export const applyCommit = (records: Records, commit: Commit, seq: Seq): Either.
       submissions.set(row.id, stored({ ...row, seq }))
     }
     for (const write of commit.documents ?? []) {
-      documents.set(write.id, yield* writeDocument(documents, write, seq))
+      documents = yield* writeDocument(documents, write, seq)
     }
     const jobs = yield* applyJobs(records.jobs, commit, seq)
     const artifacts = applyArtifacts(records.artifacts, commit, seq)
-    const next: Records = { conversations, entries, tasks, submissions, documents, jobs, artifacts }
+    const { documents: rows, revisions } = documents
+    const next: Records = { conversations, entries, tasks, submissions, documents: rows, revisions, jobs, artifacts }
     return yield* removeConversations(next, commit.removeConversations ?? [])
   })
-
-const writeDocument = (
-  documents: ReadonlyMap<number, DocumentRecord>,
-  write: DocumentWrite,
-  seq: Seq,
-): Either.Either<DocumentRecord, Conflict> => {
-  const before = documents.get(write.id)
-  const { retire, ...definition } = write
-  const retiredSeq = retire === true ? seq : null
-  if (before !== undefined) {
-    return before.retiredSeq === null
-      ? Either.right(stored({ ...before, version: write.version, value: write.value, retiredSeq, seq }))
-      : Either.left(conflict(`document ${write.id}`, "it is retired"))
-  }
-  const live = [...documents.values()].find(
-    (other) =>
-      other.retiredSeq === null &&
-      other.kind === write.kind &&
-      other.key === write.key &&
-      (write.scope === "global"
-        ? other.scope === "global"
-        : other.conversation !== null && other.conversation === write.conversation && other.task === write.task),
-  )
-  return live === undefined
-    ? Either.right(stored({ ...definition, createdSeq: seq, retiredSeq, seq }))
-    : Either.left(conflict(`document ${write.kind}`, "a live one exists already; retire it first"))
-}
 
 const removeConversations = (records: Records, ids: ReadonlyArray<number>): Either.Either<Records, Conflict> => {
   if (ids.length === 0) return Either.right(records)
@@ -173,14 +147,17 @@ const removeConversations = (records: Records, ids: ReadonlyArray<number>): Eith
       return Either.left(conflict(`conversation ${child.parent.conversation}`, detail))
     }
   }
+  const kept = (row: { readonly conversation: number | null } | undefined): boolean =>
+    row !== undefined && (row.conversation === null || !doomed.has(row.conversation))
   const keep = <Row extends { readonly conversation: number | null }>(rows: ReadonlyMap<number, Row>) =>
-    new Map([...rows].filter(([, row]) => row.conversation === null || !doomed.has(row.conversation)))
+    new Map([...rows].filter(([, row]) => kept(row)))
   return Either.right({
     conversations: new Map([...records.conversations].filter(([id]) => !doomed.has(id))),
     entries: keep(records.entries),
     tasks: keep(records.tasks),
     submissions: keep(records.submissions),
     documents: keep(records.documents),
+    revisions: new Map([...records.revisions].filter(([id]) => kept(records.documents.get(id)))),
     jobs: keep(records.jobs),
     artifacts: new Map([...records.artifacts].filter(([, row]) => !doomed.has(row.artifact.conversation))),
   })

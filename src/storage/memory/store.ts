@@ -8,6 +8,7 @@ import { claimJobsBy } from "../claim-jobs.ts"
 import { Fenced, type ReadError } from "../errors.ts"
 import { type Commit, type IdsByKind, Store, type StoreReads, type StoreService } from "../store.ts"
 import { artifactOf, listArtifacts } from "./artifacts.ts"
+import { documentsAt, liveDocument, liveFamily, revisionsAt } from "./documents.ts"
 import { countJobs, dueAt, executingJobs, jobByKey, listJobs } from "./jobs.ts"
 import {
   contextEntries,
@@ -45,6 +46,7 @@ export const memoryReads = (records: () => Records, epoch: () => number = () => 
     conversation: (id) => read((now) => now.conversations.get(id) ?? null),
     conversations: (options) => read((now) => listConversations(now, options)),
     entries: (conversation, range) => read((now) => ownEntries(now, conversation, range)),
+    entry: (id) => read((now) => now.entries.get(id) ?? null),
     visibleEntries: (conversation, cutoff) => read((now) => visibleEntries(now, conversation, cutoff)),
     contextEntries: (conversation) => read((now) => contextEntries(now, conversation)),
     task: (id) => read((now) => now.tasks.get(id) ?? null),
@@ -54,6 +56,11 @@ export const memoryReads = (records: () => Records, epoch: () => number = () => 
     openSubmissions: (conversation) => read((now) => openSubmissions(now, conversation)),
     documents: (conversation) => read((now) => liveDocuments(now, conversation)),
     globalDocument: (kind, key) => read((now) => globalDocument(now, kind, key)),
+    document: (id) => read((now) => now.documents.get(id) ?? null),
+    findDocument: (address) => read((now) => liveDocument(now, address)),
+    documentsOf: (family) => read((now) => liveFamily(now, family)),
+    documentsAt: (conversation, seq) => read((now) => documentsAt(now, conversation, seq)),
+    documentRevisions: (document, seq) => read((now) => revisionsAt(now, document, seq)),
     ownerEpoch: read(epoch),
     ownedTasks: (owner) => read((now) => ownedTasks(now.tasks, owner)),
     ownedConversations: (owner) => read((now) => ownedConversations(now.conversations, owner)),

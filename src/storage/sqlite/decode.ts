@@ -5,9 +5,13 @@
 import { ParseResult, Schema } from "effect"
 import { Artifact } from "../../domain/artifact.ts"
 import { Conversation } from "../../domain/conversation.ts"
-import { DocumentRecord } from "../../domain/document.ts"
+import { DocumentHistory, DocumentRecord, DocumentScope, ForkPolicy } from "../../domain/document.ts"
+import { PatchOperation } from "../../domain/document-patch.ts"
+import type { DocumentRevision } from "../../domain/document-revision.ts"
 import { Entry } from "../../domain/entry.ts"
+import { Seq } from "../../domain/ids.ts"
 import { Job, JobState } from "../../domain/job.ts"
+import type { Json } from "../../domain/json.ts"
 import { Submission } from "../../domain/submission.ts"
 import { Task } from "../../domain/task.ts"
 import { CorruptRow } from "../errors.ts"
@@ -68,6 +72,13 @@ const jobCount = lazily(() =>
   decoder("jobs", Schema.Struct({ queue: Schema.String, state: JobState, count: Schema.Int })),
 )
 const artifact = lazily(() => decoder("artifacts", Artifact))
+const operations = lazily(() => decoder("document_revisions", Schema.Array(PatchOperation)))
+const stamp = lazily(() =>
+  decoder(
+    "document_revisions",
+    Schema.Struct({ seq: Seq, type: Schema.Literal("base", "delta"), version: Schema.NonNegativeInt }),
+  ),
+)
 const document = lazily(() => decoder("documents", DocumentRecord))
 
 export const decodeConversation = (location: string, row: SqlRow): Conversation =>
@@ -130,8 +141,40 @@ export const decodeTask = (location: string, row: SqlRow): Task =>
 export const decodeSubmission = (location: string, row: SqlRow): Submission =>
   submission()(location, row, { ...row, content: parse(location, "submissions", row, "content") })
 
-export const decodeDocument = (location: string, row: SqlRow): DocumentRecord =>
-  document()(location, row, { ...row, value: parse(location, "documents", row, "value") })
+const scopes: ReadonlySet<unknown> = new Set(DocumentScope.literals)
+const histories: ReadonlySet<unknown> = new Set(DocumentHistory.literals)
+const policies: ReadonlySet<unknown> = new Set(ForkPolicy.literals)
+
+/** The value passes as it was parsed: whatever JSON an unknown kind holds stays what it is. */
+export const decodeDocument = (location: string, row: SqlRow): DocumentRecord => {
+  const value = { ...row, value: parse(location, "documents", row, "value") }
+  const sound =
+    isId(row.id) &&
+    typeof row.kind === "string" &&
+    row.kind !== "" &&
+    scopes.has(row.scope) &&
+    isIdOrNull(row.conversation) &&
+    isIdOrNull(row.task) &&
+    typeof row.key === "string" &&
+    isWhole(row.version) &&
+    Number(row.version) >= 0 &&
+    histories.has(row.history) &&
+    policies.has(row.fork) &&
+    isId(row.createdSeq) &&
+    isIdOrNull(row.retiredSeq) &&
+    isId(row.seq)
+  // what the guards passed is what the schema gives
+  return sound ? (value as unknown as DocumentRecord) : document()(location, row, value)
+}
+
+export const decodeRevision = (location: string, row: SqlRow): DocumentRevision => {
+  const named = { ...row, id: `${row.document} at ${row.seq}` }
+  const body = parse(location, "document_revisions", named, "body")
+  const { seq, type, version } = stamp()(location, named, row)
+  return type === "base"
+    ? { type, seq, version, value: body as Json }
+    : { type, seq, version, operations: operations()(location, named, body) }
+}
 
 export const decodeJob = (location: string, row: SqlRow): Job =>
   job()(location, row, {

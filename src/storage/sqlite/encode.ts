@@ -4,22 +4,12 @@
  */
 import type { Commit } from "../store.ts"
 import { type EncodedArtifacts, encodeArtifacts } from "./artifacts.ts"
+import { type DocumentRow, encodeDocument } from "./documents.ts"
 import { type EncodedJobs, encodeJobs } from "./jobs.ts"
 import { json } from "./json.ts"
 
 export type Param = number | string | null
 export type Row = ReadonlyArray<Param>
-
-export interface DocumentRow {
-  readonly id: number
-  /** kind, scope, conversation, task, key, version, history, fork */
-  readonly definition: Row
-  readonly version: number
-  readonly value: string
-  readonly rewindable: boolean
-  readonly retire: boolean
-  readonly name: string
-}
 
 export interface EncodedCommit {
   readonly conversations: ReadonlyArray<Row>
@@ -130,15 +120,7 @@ export const encode = (commit: Commit): EncodedCommit => {
   })
   const documents = commit.documents?.map((d): DocumentRow => {
     if (d.conversation !== null) touched.add(d.conversation)
-    return {
-      id: d.id,
-      definition: [d.id, d.kind, d.scope, d.conversation, d.task, d.key, d.version, d.history, d.fork],
-      version: d.version,
-      value: json(d.value, `document ${d.id}.value`),
-      rewindable: d.history === "rewindable",
-      retire: d.retire === true,
-      name: d.key === "" ? d.kind : `${d.kind} ${d.key}`,
-    }
+    return encodeDocument(d)
   })
   const conversationUpdates = commit.conversationUpdates?.map((u) => ({
     id: u.id,

@@ -10,6 +10,7 @@ import { artifactReadStatements, prepareArtifactReads } from "./artifacts.ts"
 import { conversationColumns, taskColumns } from "./columns.ts"
 import type { Database } from "./connection.ts"
 import { decodeConversation, decodeDocument, decodeEntry, decodeSubmission, decodeTask, type SqlRow } from "./decode.ts"
+import { documentColumns, documentReadStatements, prepareDocumentReads } from "./documents.ts"
 import { closed, unavailable } from "./failures.ts"
 import { jobReadStatements, prepareJobReads } from "./jobs.ts"
 import { lineage, type Segment } from "./lineage.ts"
@@ -18,8 +19,6 @@ import { prepareTaskReads, taskReadStatements } from "./tasks.ts"
 const entryColumns = "id, conversation, kind, model, data, head, edits, task, created_at AS createdAt, seq"
 const submissionColumns =
   "id, conversation, kind, content, when_busy AS whenBusy, status, reason, detail, request_id AS requestId, entry, answer, created_at AS createdAt, seq"
-const documentColumns =
-  "id, kind, scope, conversation, task, key, version, history, fork, value, created_seq AS createdSeq, retired_seq AS retiredSeq, seq"
 
 const openStatuses = "('pending', 'running', 'waiting', 'sleeping', 'completing')"
 const largest = Number.MAX_SAFE_INTEGER
@@ -50,6 +49,7 @@ export const readStatements = {
   documents: `SELECT ${documentColumns} FROM documents WHERE conversation = ? AND retired_seq IS NULL ORDER BY id`,
   globalDocument: `SELECT ${documentColumns} FROM documents WHERE scope = 'global' AND kind = ? AND key = ? AND retired_seq IS NULL`,
   ownerEpoch: "SELECT value FROM meta WHERE name = 'epoch'",
+  ...documentReadStatements,
   ...taskReadStatements,
   ...jobReadStatements,
   ...artifactReadStatements,
@@ -142,6 +142,7 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
           ? list(decodeEntry, sql.entries(conversation, from, to))
           : list(decodeEntry, sql.lastEntries(conversation, from, to, Math.max(0, range.last)).reverse())
       }),
+    entry: (id) => read(() => option(decodeEntry, sql.entry(id))),
     visibleEntries: (conversation, cutoff) =>
       snapshot(() => list(decodeEntry, entriesFrom(segmentsOf(conversation, cutoff ?? largest), 1))),
     contextEntries: (conversation: ConversationId) =>
@@ -164,6 +165,7 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
     documents: (conversation) => read(() => list(decodeDocument, sql.documents(conversation))),
     globalDocument: (kind, key) => read(() => option(decodeDocument, sql.globalDocument(kind, key))),
     ownerEpoch: read(() => Number(sql.ownerEpoch()?.value ?? 0)),
+    ...prepareDocumentReads(db, location, read),
     ...prepareTaskReads(db, location, read),
     ...prepareJobReads(db, location, read),
     ...prepareArtifactReads(db, location, read),

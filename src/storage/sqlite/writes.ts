@@ -2,11 +2,11 @@
  * Applies one encoded commit inside the transaction of the writer. Throws a {@link Rejection} for what this commit alone is refused
  * for, anything else is the driver's. Prepared once per connection.
  */
-import { errorCode } from "../../domain/error-code.ts"
 import { Conflict, Fenced } from "../errors.ts"
 import { artifactWriteStatements, prepareArtifactWrites } from "./artifacts.ts"
 import type { Database } from "./connection.ts"
-import type { DocumentRow, EncodedCommit, Param } from "./encode.ts"
+import { documentWriteStatements, prepareDocumentWrites } from "./documents.ts"
+import type { EncodedCommit, Param } from "./encode.ts"
 import { isDuplicate } from "./failures.ts"
 import { jobWriteStatements, prepareJobWrites } from "./jobs.ts"
 import { prepareRemoval } from "./removal.ts"
@@ -35,12 +35,7 @@ export const writeStatements = {
   // fencing: a row under a higher token stays as it is
   task: `INSERT INTO tasks (${taskColumns}) VALUES (${places(24)}) ON CONFLICT (id) DO UPDATE SET ${replaceAll(taskColumns)} WHERE excluded.fence >= fence AND excluded.conversation IS conversation`,
   submission: `INSERT INTO submissions (${submissionColumns}) VALUES (${places(13)}) ON CONFLICT (id) DO UPDATE SET ${replaceAll(submissionColumns)} WHERE excluded.conversation = conversation`,
-  documentUpdate: "UPDATE documents SET version = ?, value = ?, seq = ? WHERE id = ? AND retired_seq IS NULL",
-  documentInsert: `INSERT INTO documents (id, kind, scope, conversation, task, key, version, history, fork, value, created_seq, retired_seq, seq) VALUES (${places(13)})`,
-  documentRetire: "UPDATE documents SET retired_seq = ? WHERE id = ?",
-  // a document that is set twice in one commit has one revision of it: the last value
-  revision:
-    "INSERT INTO document_revisions (document, seq, type, version, body) VALUES (?, ?, 'base', ?, ?) ON CONFLICT (document, seq) DO UPDATE SET version = excluded.version, body = excluded.body",
+  ...documentWriteStatements,
   ...jobWriteStatements,
   ...artifactWriteStatements,
 } as const
@@ -67,10 +62,6 @@ export const prepareWrites = (db: Database): Writes => {
     entry: run(writeStatements.entry),
     task: run(writeStatements.task),
     submission: run(writeStatements.submission),
-    documentUpdate: run(writeStatements.documentUpdate),
-    documentInsert: run(writeStatements.documentInsert),
-    documentRetire: run(writeStatements.documentRetire),
-    revision: run(writeStatements.revision),
     taskNow: db.prepare<[number], { conversation: number | null; fence: number }>(
       "SELECT conversation, fence FROM tasks WHERE id = ?",
     ),
@@ -80,6 +71,7 @@ export const prepareWrites = (db: Database): Writes => {
     ),
   }
   const remove = prepareRemoval(db)
+  const writeDocument = prepareDocumentWrites(db)
   const writeJobs = prepareJobWrites(db)
   const writeArtifacts = prepareArtifactWrites(db)
 
@@ -121,22 +113,6 @@ export const prepareWrites = (db: Database): Writes => {
       })
     }
     throw used(`submission ${row[0]}`)
-  }
-
-  const writeDocument = (document: DocumentRow, seq: number): void => {
-    const { id, version, value } = document
-    if (statement.documentUpdate.run(version, value, seq, id).changes === 0) {
-      try {
-        statement.documentInsert.run(...document.definition, value, seq, null, seq)
-      } catch (cause) {
-        if (!isDuplicate(cause)) throw cause
-        throw errorCode(cause) === "SQLITE_CONSTRAINT_UNIQUE"
-          ? new Conflict({ what: `document ${document.name}`, detail: "a live one exists already; retire it first" })
-          : new Conflict({ what: `document ${id}`, detail: "it is retired" })
-      }
-    }
-    if (document.rewindable) statement.revision.run(id, seq, version, value)
-    if (document.retire) statement.documentRetire.run(seq, id)
   }
 
   /** Conversations that are there. Only this writer removes any; what it must not believe any more it forgets. */
