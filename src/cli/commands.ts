@@ -42,6 +42,32 @@ const session: Command = {
   examples: ["super-pi session list", "super-pi session export 12 --json > conversation.json"],
 }
 
+const effects: Command = {
+  name: "effects",
+  summary: "Effects of tools that may or may not have happened",
+  options: [option.all, option.limit, option.json, option.db],
+  load: () => import("./effects.ts"),
+  commands: [
+    {
+      name: "list",
+      summary: "Lists them, the newest first",
+      options: [option.all, option.limit, option.json, option.db],
+      load: () => import("./effects.ts"),
+    },
+    {
+      name: "settle",
+      summary: "Records what became of one: happened, not-happened or ignore",
+      positionals: [
+        { name: "ID", summary: "the call's number", required: true },
+        { name: "ANSWER", summary: "happened, not-happened or ignore", required: true },
+      ],
+      options: [option.json, option.db],
+      load: () => import("./effects-settle.ts"),
+    },
+  ],
+  examples: ["super-pi effects", "super-pi effects settle 12 happened"],
+}
+
 /** The root command. */
 export const superPi: Command = {
   name: "super-pi",
@@ -80,6 +106,7 @@ export const superPi: Command = {
       load: () => import("./run.ts"),
     },
     session,
+    effects,
     {
       name: "models",
       summary: "Lists what the configured providers serve",

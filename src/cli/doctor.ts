@@ -7,6 +7,7 @@ import type { Invocation } from "./arguments.ts"
 import type { Check } from "./check.ts"
 import { pathsOf } from "./context.ts"
 import { checkDatabase, checkOwner } from "./doctor-database.ts"
+import { checkEffects } from "./doctor-effects.ts"
 import { checkAuthCommand, checkDefaultModel, checkKeys, checkSettings } from "./doctor-models.ts"
 import { checkDirectory, checkDisk, checkNode, checkProgram, checkTerminal } from "./doctor-system.ts"
 import { ExitCode } from "./exit.ts"
@@ -28,6 +29,7 @@ export const main = (invocation: Invocation): Promise<number> => {
           Effect.sync(() => checkSettings(paths.settingsFile, loaded)),
           checkDatabase(paths.database),
           checkOwner(paths.database),
+          checkEffects(paths),
           checkKeys(env, loaded.settings),
           checkDefaultModel(env, loaded.settings),
           Effect.sync(() => checkAuthCommand(env)),
