@@ -38,7 +38,7 @@ export const liveDocument = defineDocument({
   version: 1,
   schema: LiveDocument,
   scope: "conversation",
-  initial: (): LiveDocument => ({ generation: null, tools: {}, retry: null }),
+  initial: (): LiveDocument => ({ generation: null, tools: {}, retry: null, compactions: [], compactionFailure: null }),
 })
 
 /** The todo list: a fork goes on with that of the entry that it leaves from. */

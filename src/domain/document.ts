@@ -2,6 +2,7 @@
  * Documents: typed JSON values stored beside a transcript and changed in commits.
  */
 import { Schema } from "effect"
+import { CompactionFailure, CompactionView } from "./compaction-task.ts"
 import { ConversationId, DocumentId, Seq, TaskId } from "./ids.ts"
 import { Json } from "./json.ts"
 import { Usage } from "./usage.ts"
@@ -86,6 +87,10 @@ export const LiveDocument = Schema.Struct({
   /** Output so far of running tool calls, by task id (bounded tails). */
   tools: Schema.Record({ key: Schema.String, value: Schema.Struct({ callId: Schema.String, output: Schema.String }) }),
   retry: Schema.NullOr(Schema.Struct({ attempt: Schema.Int, at: Schema.Int, reason: Schema.String })),
+  /** Compactions that are not over. */
+  compactions: Schema.optionalWith(Schema.Array(CompactionView), { default: () => [] }),
+  /** The newest one that failed, until one succeeds. */
+  compactionFailure: Schema.optionalWith(Schema.NullOr(CompactionFailure), { default: () => null }),
 })
 export type LiveDocument = typeof LiveDocument.Type
 

@@ -4,6 +4,8 @@
  * gets a `snapshot` first and then every later event. Events about records are published after the commit that wrote them.
  */
 import { Schema } from "effect"
+import { CompactionMethod, CompactionMode, CompactionReason } from "./compaction-settings.ts"
+import { CompactionFailure, CompactionStatus, CompactionView } from "./compaction-task.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "./ids.ts"
 import { Json, JsonObject } from "./json.ts"
 import { AssistantPart, StopReason, UserPart } from "./message.ts"
@@ -62,6 +64,9 @@ export const SessionState = Schema.Struct({
   retry: Schema.NullOr(Schema.Struct({ attempt: Schema.Int, at: Schema.Int, reason: Schema.String })),
   /** A run that crashed its process too often: it waits for a retry or a cancel. `crashes` counts its unclean ends. */
   parked: Schema.NullOr(Schema.Struct({ reason: Schema.String, crashes: Schema.NonNegativeInt })),
+  /** Compactions that are not over, and the newest that failed until one succeeds. */
+  compactions: Schema.optionalWith(Schema.Array(CompactionView), { default: () => [] }),
+  compaction_failure: Schema.optionalWith(Schema.NullOr(CompactionFailure), { default: () => null }),
   usage: Usage,
   entries: Schema.NonNegativeInt,
   /** The newest event's number. */
@@ -116,6 +121,18 @@ export const Event = Schema.Union(
   event("state_changed", { from: MachineState, to: MachineState }),
   event("mode_changed", { mode: Schema.String }),
   event("usage_updated", { usage: Usage, total: Usage }),
+  event("compaction_started", { task_id: TaskId, reason: CompactionReason, mode: CompactionMode }),
+  /** Tokens are estimates; `tokens_after` and `entry_id` are null where nothing was placed, `error` says why it failed. */
+  event("compaction_completed", {
+    task_id: TaskId,
+    reason: CompactionReason,
+    method: CompactionMethod,
+    status: CompactionStatus,
+    entry_id: Schema.NullOr(EntryId),
+    tokens_before: Schema.NonNegativeInt,
+    tokens_after: Schema.NullOr(Schema.NonNegativeInt),
+    error: Schema.NullOr(Schema.String),
+  }),
   event("notice", { level: Schema.Literal("info", "warning", "error"), message: Schema.String }),
 )
 export type Event = typeof Event.Type

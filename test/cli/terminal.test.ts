@@ -69,6 +69,8 @@ const session: SessionState = {
   partial: { text: "so far", thinking: "" },
   tools: [{ task_id: task, call_id: "c9", name: "bash", arguments: { command: "ls" }, output: "x\n" }],
   queued: [],
+  compactions: [],
+  compaction_failure: null,
   retry: null,
   parked: null,
   usage: noUsage,

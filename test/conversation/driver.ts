@@ -119,6 +119,8 @@ export class Driver {
       run: null,
       parked: null,
       cancels: [],
+      compactions: [],
+      compactionFailure: null,
     }
   }
 
@@ -332,7 +334,7 @@ export class Driver {
     const job = this.take(at)
     switch (job?.type) {
       case "prepare":
-        this.send({ type: "prepared", token: job.token, model: "test/model", system: null })
+        this.send({ type: "prepared", token: job.token, model: "test/model", window: null, system: null })
         return
       case "model": {
         const parts = calls.map(

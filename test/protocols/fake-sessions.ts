@@ -94,6 +94,8 @@ export const makeFakeSessions = (options: {
       partial: null,
       tools: [],
       queued: conversation.submissions.filter((one) => one.answer === null).map((one) => one.id),
+      compactions: [],
+      compaction_failure: null,
       retry: null,
       parked: null,
       usage: noUsage,

@@ -59,5 +59,6 @@ export const idsNeeded = (data: Data, event: MachineEvent): number =>
   8 +
   (data.run?.calls.length ?? 0) +
   data.queue.length +
+  data.compactions.length * 2 +
   (event.type === "callsPrepared" ? event.verdicts.length * 2 : 0) +
   (event.type === "recover" ? event.stored.tasks.length + event.stored.submissions.length : 0)

@@ -93,6 +93,12 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
       return shell.handleAll(message.events)
     case "settle":
       return Effect.flatMap(Store, (store) => settleDoubt(store, shell, message))
+    case "compactNow": {
+      const { instructions, reply } = message
+      return Effect.flatMap(shell.preparer.target(shell.data.agent), (target) =>
+        shell.handle({ type: "compact", instructions, target, reply }),
+      )
+    }
     case "submit":
     case "write":
       return admitOnce(shell, message)

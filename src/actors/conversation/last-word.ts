@@ -1,7 +1,7 @@
 /**
  * Which event of a job is its last: it needs no `Down` to end. Everything else ends it in its `Down`.
  */
-import type { Job, MachineEvent } from "./machine/data.ts"
+import type { Action, Job, MachineEvent } from "./machine/data.ts"
 
 export const lastWords: ReadonlySet<MachineEvent["type"]> = new Set([
   "prepared",
@@ -10,6 +10,8 @@ export const lastWords: ReadonlySet<MachineEvent["type"]> = new Set([
   "callsPrepared",
   "toolEnded",
   "reconciled",
+  "compacted",
+  "compactionFailed",
 ])
 
 /** Whether `event`, one of {@link lastWords}, is the last of `job`. */
@@ -19,10 +21,19 @@ export const isLastWord = (event: MachineEvent, job: Job): boolean => {
       return event.type === "toolEnded" && event.task === job.task
     case "reconcile":
       return event.type === "reconciled" && event.task === job.task
+    case "compaction":
+      return (event.type === "compacted" || event.type === "compactionFailed") && event.task === job.task
     default:
       return "token" in event && event.token === job.token
   }
 }
+
+/** Whether an action that stops jobs means this one: a cancel leaves compactions to be stopped one by one. */
+export const isStopped = (
+  job: Job,
+  action: Extract<Action, { readonly type: "stopJobs" | "stopCompaction" }>,
+): boolean =>
+  action.type === "stopJobs" ? job.type !== "compaction" : job.type === "compaction" && job.task === action.task
 
 /** The name of a job's actor, unique among those of its conversation. */
 export const labelOf = (job: Job): string => `${job.type}-${"task" in job ? job.task : job.token}`

@@ -56,6 +56,8 @@ export const load = (store: StoreService, id: ConversationId): Effect.Effect<Loa
         run: null,
         parked: null,
         cancels: [],
+        compactions: [],
+        compactionFailure: live?.compactionFailure ?? null,
       },
       stored: { tasks, submissions, live, results, batch },
       sessionId: provider?.sessionId ?? `conversation-${id}`,

@@ -1,6 +1,8 @@
 /**
  * What a conversation's actor accepts: the machine's events, and questions that change nothing.
  */
+
+import type { CompactionResult } from "../../domain/compaction-task.ts"
 import type { EffectAnswer } from "../../domain/effect.ts"
 import type { SessionState } from "../../domain/event.ts"
 import type { SubmissionId, TaskId } from "../../domain/ids.ts"
@@ -18,6 +20,8 @@ export type ConversationMessage =
   | { readonly type: "await"; readonly submission: SubmissionId; readonly reply: Reply<Settled> }
   /** Somebody says what became of a call of this conversation that is in doubt. */
   | { readonly type: "settle"; readonly taskId: TaskId; readonly answer: EffectAnswer; readonly reply: Reply<void> }
+  /** A person asks for a compaction; the model that it is for is looked up first. */
+  | { readonly type: "compactNow"; readonly instructions: string | null; readonly reply: Reply<CompactionResult> }
   /** The conversation is about to be deleted: leave memory. */
   | { readonly type: "leave" }
   /** Sent by the actor to itself: time to look whether it may leave memory. */

@@ -13,6 +13,7 @@ import type { ModelError, ModelInfo, ModelRequest, ModelsService } from "../../m
 import type { InvalidArguments } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
 import type { Send } from "./jobs.ts"
+import type { Target } from "./machine/compact.ts"
 import type { MachineEvent, Verdict } from "./machine/data.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 
@@ -36,7 +37,7 @@ const prepared = ({ agent, prompt, settings, token, tools }: Preparation, model:
     platform: settings.platform,
     tools: offered,
   })
-  return { type: "prepared", token, model: model.id, system: diffPrompt(prompt, now) }
+  return { type: "prepared", token, model: model.id, window: model.contextWindow, system: diffPrompt(prompt, now) }
 }
 
 /** Prepares the requests of one conversation. A name that was resolved once stays so: its provider says itself when its key is gone. */
@@ -52,6 +53,19 @@ export class Preparer {
   atOnce(preparation: Preparation): MachineEvent | null {
     const model = this.resolved.get(preparation.agent.model ?? "")
     return model === undefined ? null : prepared(preparation, model)
+  }
+
+  /** What a conversation is compacted for. A model that cannot be asked now has a name at most. */
+  target(agent: AgentDocument): Effect.Effect<Target> {
+    const name = agent.model ?? ""
+    const known = this.resolved.get(name)
+    const targetOf = ({ contextWindow, id }: ModelInfo): Target => ({ model: id, window: contextWindow })
+    if (known !== undefined) return Effect.succeed(targetOf(known))
+    const resolved = Effect.flatMap(
+      agent.model === undefined ? this.models.defaultModel : Effect.succeed(agent.model),
+      (model) => this.models.resolve(model),
+    )
+    return Effect.match(resolved, { onFailure: () => ({ model: name, window: null }), onSuccess: targetOf })
   }
 
   /** The job: resolves the model and finds what changed of the prompt. */

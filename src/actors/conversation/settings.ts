@@ -3,6 +3,7 @@
  */
 import { Context } from "effect"
 import type { Effort, ExecutionMode } from "../../domain/document.ts"
+import type { CompactionSlots } from "./compaction-slots.ts"
 import type { Policy } from "./machine/data.ts"
 
 export interface ConversationSettingsService {
@@ -17,6 +18,8 @@ export interface ConversationSettingsService {
   readonly platform: string
   /** An idle conversation without watchers leaves memory after this time. Default 30,000 ms. */
   readonly idleMs: number
+  /** Default: every compaction asks its model at once. */
+  readonly compactionSlots?: CompactionSlots
 }
 
 export class ConversationSettings extends Context.Tag("super-pi/ConversationSettings")<

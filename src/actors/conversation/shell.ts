@@ -26,16 +26,17 @@ import {
   timeout,
 } from "../kernel/index.ts"
 import type { Place } from "./call-context.ts"
+import { compactionJob } from "./compaction-job.ts"
 import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
 import { IdReserve, idsNeeded } from "./ids.ts"
 import { crashMessage, job, modelJob, toolJob } from "./jobs.ts"
-import { isLastWord, labelOf, lastWords } from "./last-word.ts"
+import { isLastWord, isStopped, labelOf, lastWords } from "./last-word.ts"
 import type { Loaded } from "./load.ts"
 import type { Action, Data, Decision, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
 import { decide } from "./machine/decide.ts"
 import { Draft } from "./machine/draft.ts"
-import { flushLive } from "./machine/run.ts"
+import { release } from "./machine/release.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { streamed, withActions } from "./pieces.ts"
 import { judgeAll, Preparer, requestFor } from "./prepare.ts"
@@ -82,7 +83,7 @@ export class Shell {
   private followUps: Array<MachineAction<ConversationMessage>> = []
   private readonly waiters = new Map<SubmissionId, Array<Reply<Settled>>>()
   private readonly history = new RequestHistory()
-  private readonly preparer: Preparer
+  readonly preparer: Preparer
 
   private readonly clock: Clock.Clock
   /** Draws the jitter of a backoff, in [0, 1). */
@@ -106,7 +107,8 @@ export class Shell {
 
   /** Nothing runs, waits or watches: the actor may leave memory. */
   get idle(): boolean {
-    return this.data.state === "idle" && this.waiters.size === 0 && this.hub.watcherCount === 0
+    const { compactions, state } = this.data
+    return state === "idle" && compactions.length === 0 && this.waiters.size === 0 && this.hub.watcherCount === 0
   }
 
   /** One event through the machine. An event that writes nothing and starts nothing is done at once, without a suspension. */
@@ -232,17 +234,9 @@ export class Shell {
   /** A clean stop: open tasks are left without a node, so that their next start does not count as a crash. */
   release(): Effect.Effect<void> {
     return Effect.gen(this, function* () {
-      const { run } = this.data
-      if (run !== null) {
-        yield* this.ids.fill(8)
-        const now = this.clock.unsafeCurrentTimeMillis()
-        const draft = new Draft(this.data, this.envAt(now))
-        if (run.flushDue) flushLive(draft)
-        draft.putTask({ ...draft.run.generation, node: null })
-        for (const slot of run.calls) if (slot.status !== "done") draft.putTask({ ...slot.task, node: null })
-        const decision = draft.done()
-        if (decision.type === "go" && decision.commit !== null) yield* this.services.store.commit(decision.commit)
-      }
+      yield* this.ids.fill(this.data.run === null ? 0 : 8)
+      const commit = release(new Draft(this.data, this.envAt(this.clock.unsafeCurrentTimeMillis())))
+      if (commit !== null) yield* this.services.store.commit(commit)
     }).pipe(
       Effect.catchAll((error) => Effect.logWarning(`open tasks were not released: ${error.message}`)),
       Effect.zipRight(Effect.sync(() => this.hub.close())),
@@ -348,8 +342,16 @@ export class Shell {
         const running = reconcileJob({ slot, place: this.place, tools, send: this.send })
         return this.start({ type: "reconcile", task: slot.task.id }, running)
       }
+      case "compact": {
+        const { compaction } = action
+        const running = compactionJob({ compaction, data: this.data, services: this.services, send: this.send })
+        return this.start({ type: "compaction", task: compaction.task.id }, running)
+      }
       case "stopJobs":
-        return Effect.forEach(this.jobs.values(), (running) => this.self.fork(stop(running.ref)), { discard: true })
+      case "stopCompaction": {
+        const meant = [...this.jobs.values()].filter((running) => isStopped(running.job, action))
+        return Effect.forEach(meant, ({ ref }) => this.self.fork(stop(ref)), { discard: true })
+      }
       case "timer":
         this.followUps.push(timeout(action.timer, action.ms, { type: "timer", timer: action.timer }))
         return null

@@ -2,6 +2,7 @@
  * The committed state of a conversation as watchers and callers see it. Pure.
  */
 import type { SessionState } from "../../domain/event.ts"
+import { liveCompactions } from "./machine/compaction-view.ts"
 import type { Data } from "./machine/data.ts"
 import { sumUsage } from "./machine/run.ts"
 import type { ConversationSettingsService } from "./settings.ts"
@@ -36,6 +37,8 @@ export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: 
     queued: data.queue.map((row) => row.id),
     retry: run?.retry ?? null,
     parked: parked === null ? null : { reason: parked.reason, crashes: parked.generation.crashes },
+    compactions: liveCompactions(data).compactions,
+    compaction_failure: data.compactionFailure,
     usage: sumUsage(data.usage.models),
     entries: data.entryCount,
     seq_no: seqNo,

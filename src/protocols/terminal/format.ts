@@ -1,6 +1,7 @@
 /**
  * Short words for durations, counts, times, tool arguments and parked runs.
  */
+import type { Event } from "../../domain/event.ts"
 import type { JsonObject } from "../../domain/json.ts"
 import type { Usage } from "../../domain/usage.ts"
 import { oneLine } from "./sanitize.ts"
@@ -35,6 +36,29 @@ export const ago = (at: number, now: number): string => {
 
 /** For example `the run is parked (restart_limit: …)`. */
 export const parkedWords = (reason: string): string => `the run is parked (${oneLine(reason)})`
+
+/** For example `compacted: 120.3k tokens are 18.2k now`. */
+export const compactionWords = (
+  ended: Pick<
+    Extract<Event, { readonly type: "compaction_completed" }>,
+    "status" | "tokens_before" | "tokens_after"
+  > & {
+    readonly error: string | null
+  },
+): string => {
+  switch (ended.status) {
+    case "completed":
+      return `compacted: about ${count(ended.tokens_before)} tokens are ${count(ended.tokens_after ?? 0)} now`
+    case "failed":
+      return `the context could not be compacted: ${oneLine(ended.error ?? "")}`
+    case "cancelled":
+      return "the compaction was cancelled"
+    case "nothing":
+      return "there is nothing to compact"
+    case "stale":
+      return "the compaction came too late and was not used"
+  }
+}
 
 /** The arguments that say most about a call, first. */
 const telling = ["command", "path", "pattern", "glob", "url", "query"]

@@ -5,7 +5,7 @@
 import type { Event, MachineState } from "../../domain/event.ts"
 import { textOf } from "../../domain/message.ts"
 import { noUsage, type Usage } from "../../domain/usage.ts"
-import { duration, parkedWords, shortArguments } from "./format.ts"
+import { compactionWords, duration, parkedWords, shortArguments } from "./format.ts"
 import { oneLine, sanitizeChunk } from "./sanitize.ts"
 import type { Tone } from "./style.ts"
 import { truncate } from "./width.ts"
@@ -202,6 +202,15 @@ export const render = (view: View, event: Event): Rendered => {
         retry: event.to === "sleeping_backoff" ? view.retry : null,
       }
       return idle ? alone({ ...next, tools: new Map(), writingCall: null }, []) : { view: next, blocks: [] }
+    }
+    case "compaction_started":
+      return event.reason === "background"
+        ? { view, blocks: [] }
+        : alone(view, [line("dim", "compacting the context…")])
+    case "compaction_completed": {
+      const beside = event.reason === "background" && event.status === "stale"
+      const tone = event.status === "failed" ? "warning" : "dim"
+      return beside ? { view, blocks: [] } : alone(view, [line(tone, compactionWords(event))])
     }
     case "usage_updated":
       return { view: { ...view, usage: event.total }, blocks: [] }

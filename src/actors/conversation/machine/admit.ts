@@ -4,6 +4,7 @@
 import { DocumentKind } from "../../../domain/document.ts"
 import { Busy } from "../../../domain/failure.ts"
 import type { Json } from "../../../domain/json.ts"
+import { cancelCompactions, stillStopping } from "./compact.ts"
 import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { abortRun, startNext, startRun } from "./run.ts"
@@ -62,6 +63,7 @@ export const configure = (d: Draft, event: EventOf<"configure">): Decision => {
 /** Withdraws the inputs that are queued (writes stay) and stops the run. The reply waits until the conversation is idle. */
 export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
   const queued = d.data.queue.filter((row) => row.kind === "input")
+  const compacting = cancelCompactions(d)
   d.setQueue(d.data.queue.filter((row) => row.kind !== "input"))
   d.unanswered(queued, "withdrawn", "withdrawn by cancel")
   const { parked, run } = d.data
@@ -73,7 +75,8 @@ export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
     d.patch({ parked: null })
   }
   if (run === null) {
-    d.succeed(event.reply, { cancelled: queued.length > 0 || parked !== null })
+    if (stillStopping(d)) d.patch({ cancels: [...d.data.cancels, event.reply] })
+    else d.succeed(event.reply, { cancelled: queued.length > 0 || parked !== null || compacting })
     return d.done()
   }
   d.patch({ cancels: [...d.data.cancels, event.reply] })
@@ -83,7 +86,11 @@ export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
   d.act({ type: "stopJobs" })
   for (const slot of run.calls)
     if (slot.status === "pending") refuseCall(d, slot, "The call was cancelled before it started.")
-  const waiting = d.data.state === "preparing_request" || d.data.state === "streaming_llm" || callsRunning(d)
+  const waiting =
+    d.data.state === "preparing_request" ||
+    d.data.state === "streaming_llm" ||
+    callsRunning(d) ||
+    (d.data.state === "compacting" && stillStopping(d))
   if (!waiting) abortRun(d)
   return d.done()
 }

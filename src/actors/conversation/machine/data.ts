@@ -3,6 +3,13 @@
  * function from (data, event) to a decision; the actor commits the decision's records first and only then adopts the data and performs
  * the actions (rule: only committed state is observable).
  */
+import type { CompactionSettings } from "../../../domain/compaction-settings.ts"
+import type {
+  CompactionFailure,
+  CompactionInput,
+  CompactionResult,
+  CompactionSummary,
+} from "../../../domain/compaction-task.ts"
 import type { ContextState } from "../../../domain/context.ts"
 import type { Conversation } from "../../../domain/conversation.ts"
 import type { AgentDocument, LiveDocument, UsageDocument } from "../../../domain/document.ts"
@@ -74,6 +81,25 @@ export interface Run {
   /** Something was staged since the last flush, and a flush is due. */
   readonly flushDue: boolean
   readonly cancelling: boolean
+  /** Tokens of the model's context window, null where nobody knows. */
+  readonly window: number | null
+  /** Compactions that the request of this turn waited for. */
+  readonly waits: number
+  /** The service found the context of this turn too long once. */
+  readonly overflowed: boolean
+}
+
+/** A compaction that is not over: it is being made, sleeps before a retry, or is `ready` and waits for a turn boundary. */
+export interface Compaction {
+  readonly task: TaskRow
+  readonly input: CompactionInput
+  /** Requests so far, counting the current one from 1. */
+  readonly attempt: number
+  readonly retry: { readonly attempt: number; readonly at: number; readonly reason: string } | null
+  readonly ready: CompactionSummary | null
+  readonly cancelling: boolean
+  /** Who waits for its end. */
+  readonly replies: ReadonlyArray<Reply<CompactionResult>>
 }
 
 /** A run whose task crashed its process too often. It waits for `retry` or `cancel`. */
@@ -98,6 +124,9 @@ export interface Data {
   readonly parked: Parked | null
   /** Callers waiting for a cancel to finish. */
   readonly cancels: ReadonlyArray<Reply<{ readonly cancelled: boolean }>>
+  readonly compactions: ReadonlyArray<Compaction>
+  /** The newest compaction that failed, until one succeeds. */
+  readonly compactionFailure: CompactionFailure | null
 }
 
 /** Where an answer goes: opaque to the machine. `A` only marks what is expected. */
@@ -162,7 +191,28 @@ export type MachineEvent =
   | { readonly type: "cancel"; readonly reply: Reply<{ readonly cancelled: boolean }> }
   | { readonly type: "configure"; readonly agent: AgentDocument; readonly reply: Reply<void> }
   | { readonly type: "retry"; readonly reply: Reply<void> }
-  | { readonly type: "prepared"; readonly token: number; readonly model: string; readonly system: SystemMessage | null }
+  | {
+      readonly type: "compact"
+      readonly instructions: string | null
+      readonly target: { readonly model: string; readonly window: number | null }
+      readonly reply: Reply<CompactionResult>
+    }
+  | {
+      readonly type: "compacted"
+      readonly task: TaskId
+      readonly summary: CompactionSummary
+      /** The `provider/model` that wrote it and what that took; null where no model was asked. */
+      readonly model: string
+      readonly usage: Usage | null
+    }
+  | { readonly type: "compactionFailed"; readonly task: TaskId; readonly error: ModelError }
+  | {
+      readonly type: "prepared"
+      readonly token: number
+      readonly model: string
+      readonly window: number | null
+      readonly system: SystemMessage | null
+    }
   | { readonly type: "text"; readonly token: number; readonly delta: string }
   | { readonly type: "thinking"; readonly token: number; readonly delta: string }
   | {
@@ -200,8 +250,9 @@ export type Job =
   | { readonly type: "calls"; readonly token: number }
   | { readonly type: "tool"; readonly task: TaskId }
   | { readonly type: "reconcile"; readonly task: TaskId }
+  | { readonly type: "compaction"; readonly task: TaskId }
 
-export type TimerName = "backoff" | "flush"
+export type TimerName = "backoff" | "flush" | "compaction"
 
 export type Action =
   /** `turn` is the generation that the event is about, null outside a turn. */
@@ -213,7 +264,10 @@ export type Action =
   | { readonly type: "prepareCalls"; readonly token: number; readonly calls: ReadonlyArray<ToolCallPart> }
   | { readonly type: "runTool"; readonly slot: CallSlot }
   | { readonly type: "reconcile"; readonly slot: CallSlot }
+  /** Stops every job but those of compactions. */
   | { readonly type: "stopJobs" }
+  | { readonly type: "compact"; readonly compaction: Compaction }
+  | { readonly type: "stopCompaction"; readonly task: TaskId }
   | { readonly type: "timer"; readonly timer: TimerName; readonly ms: number }
   | { readonly type: "clearTimer"; readonly timer: TimerName }
   | { readonly type: "settle"; readonly submission: SubmissionRow }
@@ -263,6 +317,7 @@ export interface Policy {
   readonly parallelCalls: number
   /** Turns of one run, after which it ends with an error. Default 200. */
   readonly maxTurns: number
+  readonly compaction: CompactionSettings
 }
 
 export const defaultPolicy: Policy = {
@@ -272,4 +327,5 @@ export const defaultPolicy: Policy = {
   flushMs: 1_000,
   parallelCalls: 8,
   maxTurns: 200,
+  compaction: {},
 }

@@ -3,11 +3,12 @@
  * table does not name together are postponed until the next state. Nothing here reads a clock, a socket or a store.
  */
 import { cancel, configure, submit } from "./admit.ts"
+import { compact, compacted, compactionFailed, compactionJobEnded, placeReady, wakeCompactions } from "./compact.ts"
 import type { Data, Decision, Env, MachineEvent } from "./data.ts"
 import { notReconciled, reconciled, settleEffect } from "./doubt.ts"
 import { Draft } from "./draft.ts"
 import { recover, retryParked } from "./recover.ts"
-import { delta, modelFailed, prepared, wake } from "./request.ts"
+import { backoffMs, delta, modelFailed, prepared, wake } from "./request.ts"
 import { callsPrepared, flush, jobEnded, responded, toolEnded, toolOutput } from "./tools.ts"
 import { withdraw, write } from "./write.ts"
 
@@ -18,8 +19,13 @@ const nothing = (data: Data): Decision => ({ type: "go", data, commit: null, act
 
 /** What to do about one event. Draws ids from `env.ids`; otherwise pure. */
 export const decide = (data: Data, event: MachineEvent, env: Env): Decision => {
-  const d = new Draft(data, env)
   if (data.state === "recovering" && event.type !== "recover") return { type: "postpone" }
+  const d = new Draft(data, env)
+  const decision = dispatch(d, data, event)
+  return placeReady(d) ? d.done() : decision
+}
+
+const dispatch = (d: Draft, data: Data, event: MachineEvent): Decision => {
   switch (event.type) {
     case "recover":
       return recover(d, event)
@@ -59,9 +65,17 @@ export const decide = (data: Data, event: MachineEvent, env: Env): Decision => {
       return reconciled(d, event)
     case "settleEffect":
       return settleEffect(d, event)
+    case "compact":
+      return compact(d, event)
+    case "compacted":
+      return compacted(d, event)
+    case "compactionFailed":
+      return compactionFailed(d, event, (attempt, retryAfterMs) => backoffMs(attempt, retryAfterMs, d.env))
     case "jobEnded":
+      if (event.job.type === "compaction") return compactionJobEnded(d, event.job.task, event.end)
       return event.job.type === "reconcile" ? notReconciled(d, event.job.task, event.end) : jobEnded(d, event)
     case "timer":
+      if (event.timer === "compaction") return wakeCompactions(d)
       return event.timer === "backoff" ? wake(d) : flush(d)
   }
 }

@@ -7,7 +7,7 @@ import type { DocumentHistory } from "../../../domain/document.ts"
 import { DocumentKind } from "../../../domain/document.ts"
 import type { Entry } from "../../../domain/entry.ts"
 import type { EventBody, MachineState } from "../../../domain/event.ts"
-import type { DocumentId, SubmissionId, TaskId } from "../../../domain/ids.ts"
+import type { DocumentId, EntryId, SubmissionId, TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { Message } from "../../../domain/message.ts"
 import type { TaskOutcome } from "../../../domain/task.ts"
@@ -17,6 +17,14 @@ import type { Action, Data, Decision, Env, Reply, Run, SubmissionRow, TaskRow } 
 
 /** Characters of a queued input shown in `pi.inbox`. */
 const previewLength = 80
+
+/** What an entry changes of the context before it. `head: "self"`: it starts at the entry itself. */
+export interface ContextChange {
+  readonly head: EntryId | "self" | null
+  readonly edits: Entry["edits"]
+}
+
+const unchanged: ContextChange = { head: null, edits: [] }
 
 export class Draft {
   data: Data
@@ -67,12 +75,13 @@ export class Draft {
   }
 
   /** Appends an entry to the transcript and the context. */
-  addEntry(kind: string, model: ReadonlyArray<Message>, task: TaskId | null, data: Json = null): Unstamped<Entry> {
-    return this.append({ kind, model, data, head: null, edits: [] }, task)
-  }
-
-  /** Appends any entry; one whose head is `self` begins a context of its own. */
-  append({ data, edits, head, kind, model }: EntryDraft, task: TaskId | null): Unstamped<Entry> {
+  addEntry(
+    kind: string,
+    model: ReadonlyArray<Message>,
+    task: TaskId | null,
+    data: Json = null,
+    change: ContextChange = unchanged,
+  ): Unstamped<Entry> {
     const id = this.env.ids.entry()
     const entry: Unstamped<Entry> = {
       id,
@@ -80,14 +89,19 @@ export class Draft {
       kind,
       model,
       data,
-      head: head === "self" ? id : head,
-      edits,
+      head: change.head === "self" ? id : change.head,
+      edits: change.edits,
       task,
       createdAt: this.env.now,
     }
     this.entries.push(entry)
     this.patch({ context: appendEntry(this.data.context, entry), entryCount: this.data.entryCount + 1 })
     return entry
+  }
+
+  /** Appends any entry; one whose head is `self` begins a context of its own. */
+  append({ data, edits, head, kind, model }: EntryDraft, task: TaskId | null): Unstamped<Entry> {
+    return this.addEntry(kind, model, task, data, { head, edits })
   }
 
   putTask(task: TaskRow): TaskRow {

@@ -9,6 +9,7 @@
  */
 import type { LiveDocument } from "../../../domain/document.ts"
 import { callOf, effectIdOf } from "../../../domain/effect.ts"
+import type { TaskId } from "../../../domain/ids.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts"
 import { text, toolCallsOf } from "../../../domain/message.ts"
 import type { Task } from "../../../domain/task.ts"
@@ -16,6 +17,7 @@ import { restartLimit, TaskKind } from "../../../domain/task.ts"
 import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow } from "./data.ts"
 import { leaveInDoubt, reconcile } from "./doubt.ts"
 import type { Draft } from "./draft.ts"
+import { recoverCompactions } from "./recover-compactions.ts"
 import type { Checkpoint } from "./run.ts"
 import { abortRun, addAssistant, checkpointOf, clearLive, flushLive, freshRun, startTurn } from "./run.ts"
 import { advance, endCall, refuseCall } from "./tools.ts"
@@ -31,6 +33,7 @@ export const recover = (d: Draft, event: Recover): Decision => {
   d.to("idle")
   const queued = stored.submissions.filter((row) => row.status === "queued")
   d.patch({ queue: queued })
+  const fatal = recoverCompactions(d, stored.tasks, (task) => take(d, task))
   const generation = stored.tasks.findLast((task) => task.kind === TaskKind.generation)
   const placed = stored.submissions.filter((row) => row.status === "placed")
   if (generation === undefined) {
@@ -43,6 +46,7 @@ export const recover = (d: Draft, event: Recover): Decision => {
     event,
     generation,
     placed.filter((row) => ids.has(row.id)),
+    fatal,
   )
   return d.done()
 }
@@ -55,14 +59,22 @@ const take = (d: Draft, task: TaskRow): TaskRow => ({
   crashes: task.crashes + (task.status === "running" && task.node !== null ? 1 : 0),
 })
 
-const resume = (d: Draft, event: Recover, task: Task, submissions: ReadonlyArray<SubmissionRow>): void => {
+/** `fatal` are compactions that took their process along too often: a run that waited for one is parked. */
+const resume = (
+  d: Draft,
+  event: Recover,
+  task: Task,
+  submissions: ReadonlyArray<SubmissionRow>,
+  fatal: ReadonlySet<TaskId>,
+): void => {
   const checkpoint = checkpointOf(task)
   const calls = event.stored.tasks.filter((call) => call.kind === TaskKind.tool && call.owner === task.id)
   if (task.parked !== null) {
     d.patch({ parked: { generation: task, calls, submissions, reason: task.parked } })
     return
   }
-  const generation = take(d, task)
+  const waitedForFatal = task.waitingOn?.on.some((id) => fatal.has(id)) === true
+  const generation = { ...take(d, task), waitingOn: null, ...(waitedForFatal ? { crashes: restartLimit } : {}) }
   if (checkpoint.phase === "request" && generation.crashes >= restartLimit) {
     park(d, generation, calls, submissions)
     return
@@ -79,7 +91,7 @@ const resume = (d: Draft, event: Recover, task: Task, submissions: ReadonlyArray
     abortRun(d)
     return
   }
-  d.patchRun({ attempt: checkpoint.attempt })
+  d.patchRun({ attempt: checkpoint.attempt, overflowed: checkpoint.overflowed === true })
   if (task.status === "sleeping") {
     const at = task.wakeAt ?? d.env.now
     d.patchRun({ generation: task, retry: { attempt: checkpoint.attempt, at, reason: "resumed after a restart" } })

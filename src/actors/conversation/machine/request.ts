@@ -3,6 +3,7 @@
  */
 import { EntryKind } from "../../../domain/entry.ts"
 import type { ModelError } from "../../../models/model.ts"
+import { compactOverflow, holdRequest } from "./compact.ts"
 import type { Decision, MachineEvent } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { abortRun, failRun, flushLive, requestCheckpoint } from "./run.ts"
@@ -17,7 +18,9 @@ export const prepared = (d: Draft, event: EventOf<"prepared">): Decision => {
     return d.done()
   }
   if (event.system !== null) d.addEntry(EntryKind.system, [event.system], d.run.generation.id)
-  const run = d.patchRun({ model: event.model })
+  const { model, window } = event
+  const run = d.patchRun({ model, window })
+  if (holdRequest(d, { model, window })) return d.done()
   d.to("streaming_llm")
   d.act({ type: "request", token: run.token, model: event.model, generation: run.generation.id })
   return d.done()
@@ -50,7 +53,7 @@ export const delta = (d: Draft, event: EventOf<"text" | "thinking" | "callDelta"
 }
 
 /** The wait before attempt `attempt + 1`, in ms: what the service asked for, or doubling with jitter. */
-const backoffMs = (attempt: number, retryAfterMs: number | null, env: Draft["env"]): number => {
+export const backoffMs = (attempt: number, retryAfterMs: number | null, env: Draft["env"]): number => {
   const { backoffBaseMs, backoffMaxMs } = env.policy
   if (retryAfterMs !== null) return Math.min(Math.max(0, retryAfterMs), backoffMaxMs)
   return Math.round(Math.min(backoffBaseMs * 2 ** (attempt - 1), backoffMaxMs) * (0.5 + env.random() / 2))
@@ -64,6 +67,7 @@ export const modelFailed = (d: Draft, event: EventOf<"modelFailed">): Decision =
     return d.done()
   }
   const { error } = event
+  if (error._tag === "ContextOverflow" && retryShorter(d, error.detail)) return d.done()
   if (error._tag !== "ModelTransient" || run.attempt > d.env.policy.maxRetries) {
     failRun(d, failureCode(error), error.message, null)
     return d.done()
@@ -74,7 +78,7 @@ export const modelFailed = (d: Draft, event: EventOf<"modelFailed">): Decision =
     ...run.generation,
     status: "sleeping",
     node: null,
-    checkpoint: requestCheckpoint(run.attempt + 1),
+    checkpoint: requestCheckpoint(run.attempt + 1, run.overflowed),
     crashes: 0,
     wakeAt: at,
   })
@@ -91,6 +95,17 @@ export const modelFailed = (d: Draft, event: EventOf<"modelFailed">): Decision =
   d.publish({ type: "retry_scheduled", attempt: run.attempt + 1, at_ms: at, reason })
   d.act({ type: "timer", timer: "backoff", ms: at - d.env.now })
   return d.done()
+}
+
+/** A context that is too long: the request is made once more with a shorter one. False where that was tried, or nothing can go. */
+const retryShorter = (d: Draft, reason: string): boolean => {
+  const { attempt, model, partial, window } = d.run
+  if (!compactOverflow(d, { model, window })) return false
+  if (partial.text !== "" || partial.thinking !== "") d.publish({ type: "stream_reset", reason })
+  d.act({ type: "clearTimer", timer: "flush" })
+  const generation = d.putTask({ ...d.run.generation, checkpoint: requestCheckpoint(attempt, true) })
+  d.patchRun({ generation, partial: { text: "", thinking: "" }, flushDue: false })
+  return true
 }
 
 /** The backoff is over: the generation runs again. */

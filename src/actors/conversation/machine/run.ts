@@ -12,17 +12,23 @@ import type { TaskOutcome } from "../../../domain/task.ts"
 import { TaskKind } from "../../../domain/task.ts"
 import type { Usage } from "../../../domain/usage.ts"
 import { addUsage, noUsage } from "../../../domain/usage.ts"
-import type { Run, SubmissionRow, TaskRow } from "./data.ts"
+import { liveCompactions } from "./compaction-view.ts"
+import type { Data, Run, SubmissionRow, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { placeInput, placeInputs, placeWrites } from "./place.ts"
 
 /** Where a generation is: about to ask the model, or waiting for its calls. */
 export type Checkpoint =
-  | { readonly phase: "request"; readonly attempt: number }
+  | { readonly phase: "request"; readonly attempt: number; readonly overflowed?: boolean }
   /** `calls` counts the calls of the response; `control.ts` adds what their results ask for. */
   | { readonly phase: "tools"; readonly assistant: EntryId; readonly parallel: number; readonly calls: number }
 
-export const requestCheckpoint = (attempt: number): Json => ({ phase: "request", attempt })
+/** `overflowed`: the service found the context too long once, and it was compacted. */
+export const requestCheckpoint = (attempt: number, overflowed = false): Json => ({
+  phase: "request",
+  attempt,
+  ...(overflowed ? { overflowed } : {}),
+})
 export const toolsCheckpoint = (assistant: EntryId, parallel: number, calls: number): Json => ({
   phase: "tools",
   assistant,
@@ -48,6 +54,9 @@ export const freshRun = (generation: TaskRow, submissions: ReadonlyArray<Submiss
   flushed: false,
   flushDue: false,
   cancelling: false,
+  window: null,
+  waits: 0,
+  overflowed: false,
 })
 
 /** Starts a run for inputs; the machine must have none. */
@@ -109,8 +118,7 @@ const rest = (d: Draft): void => {
 }
 
 /** Adds the tokens of one response to `pi.usage`. */
-export const countUsage = (d: Draft, usage: Usage): void => {
-  const model = d.run.model
+export const countUsage = (d: Draft, usage: Usage, model: string = d.run.model): void => {
   const total = addUsage(d.data.usage.models[model] ?? noUsage, usage)
   const document = { models: { ...d.data.usage.models, [model]: total } }
   d.patch({ usage: document })
@@ -144,7 +152,7 @@ export const addAssistant = (
 }
 
 /** The value of `pi.live` for a run in progress. */
-const liveOf = (run: Run): LiveDocument => ({
+const liveOf = (run: Run, data: Data): LiveDocument => ({
   generation:
     run.partial.text === "" && run.partial.thinking === ""
       ? null
@@ -155,19 +163,20 @@ const liveOf = (run: Run): LiveDocument => ({
       .map((slot) => [String(slot.task.id), { callId: slot.call.id, output: slot.output }]),
   ),
   retry: run.retry,
+  ...liveCompactions(data),
 })
 
-const emptyLive: LiveDocument = { generation: null, tools: {}, retry: null }
+export const emptyLive = { generation: null, tools: {}, retry: null } as const
 
 /** Writes `pi.live` in this commit. */
 export const flushLive = (d: Draft): void => {
-  d.putDocument(DocumentKind.live, liveOf(d.run))
+  d.putDocument(DocumentKind.live, liveOf(d.run, d.data))
   d.patchRun({ flushed: true, flushDue: false })
 }
 
 /** Empties `pi.live` where this turn wrote to it; a flush that was due is void. */
 export const clearLive = (d: Draft): void => {
-  if (d.run.flushed) d.putDocument(DocumentKind.live, emptyLive)
+  if (d.run.flushed) d.putDocument(DocumentKind.live, { ...emptyLive, ...liveCompactions(d.data) })
   if (d.run.flushDue) d.act({ type: "clearTimer", timer: "flush" })
   d.patchRun({ flushed: false, flushDue: false, retry: null })
 }
@@ -220,6 +229,12 @@ export const abortRun = (d: Draft): void => {
   endRun(d, { status: "aborted", reason: "cancelled" }, "aborted", "cancelled")
   d.patch({ run: null })
   d.to("idle")
+  answerCancels(d)
+}
+
+/** Answers whoever waits for a cancel, once nothing is left that it stops. */
+export const answerCancels = (d: Draft): void => {
+  if (d.data.run !== null || d.data.compactions.some((one) => one.cancelling)) return
   for (const reply of d.data.cancels) d.succeed(reply, { cancelled: true })
   d.patch({ cancels: [] })
 }

@@ -9,6 +9,7 @@ import { TaskKind } from "../../../domain/task.ts"
 import { uuidv7 } from "../../../domain/uuid.ts"
 import { resetDraft } from "../../../domain/write.ts"
 import type { ToolResult } from "../../../tools/tool.ts"
+import { compactBeside } from "./compact.ts"
 import { applyControl, endAsked } from "./control.ts"
 import type { CallSlot, Decision, Finished, MachineEvent, Run, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
@@ -43,10 +44,12 @@ export const responded = (d: Draft, event: EventOf<"responded">): Decision => {
   const calls = callsOf(event.finished)
   if (calls.length === 0) {
     const { content, stopReason, usage } = event.finished
+    const { model, window } = d.run
     const entry = addAssistant(d, content, stopReason, usage)
     countUsage(d, usage)
     clearLive(d)
     answerRun(d, entry, stopReason, textOf(content))
+    if (d.data.run === null) compactBeside(d, { model, window })
     return d.done()
   }
   d.to("executing_tools")
@@ -260,7 +263,7 @@ export const jobEnded = (d: Draft, event: EventOf<"jobEnded">): Decision => {
     advance(d)
     return d.done()
   }
-  if (job.type === "reconcile" || job.token !== run.token) return d.done()
+  if (job.type === "reconcile" || job.type === "compaction" || job.token !== run.token) return d.done()
   if (run.cancelling) abortRun(d)
   else if (end.type === "crashed") {
     failRun(d, "internal", `${end.message} (reference ${end.reference}; see the log)`, end.reference)

@@ -1,0 +1,136 @@
+/**
+ * The job that makes one compaction: asks a model for the summary where the method needs one, reads the todo list, and says what it has. The
+ * intent is committed before it starts, and what it says is placed by the machine: it never writes.
+ */
+import { Effect, Schema } from "effect"
+import { unknownWindow } from "../../domain/compaction-settings.ts"
+import type { CompactionInput } from "../../domain/compaction-task.ts"
+import type { ContextEntry } from "../../domain/context.ts"
+import { selectEntries } from "../../domain/context.ts"
+import { DocumentKind, TodoDocument } from "../../domain/document.ts"
+import { textOf } from "../../domain/message.ts"
+import { digestOf, type OlderPart, olderPart } from "../../domain/older-part.ts"
+import { summaryRequest } from "../../domain/summary-request.ts"
+import type { Usage } from "../../domain/usage.ts"
+import { type ModelError, type ModelPart, type ModelsService, ModelTransient } from "../../models/model.ts"
+import type { StoreReads } from "../../storage/store.ts"
+import type { CompactionSlots } from "./compaction-slots.ts"
+import { orStorageFailure } from "./failures.ts"
+import type { Send } from "./jobs.ts"
+import type { Compaction, Data } from "./machine/data.ts"
+import type { ConversationSettingsService } from "./settings.ts"
+
+/** UTF-16 units of conversation per token of the writer's window that a request carries: room is left for tokens that are shorter. */
+const unitsPerToken = 2
+
+/** Tokens of a summary at most. */
+const summaryTokens = 8_192
+
+/** How often the conversation's text is halved where the writer's service finds it too long. */
+const halvings = 3
+
+interface Written {
+  readonly text: string
+  readonly model: string
+  readonly usage: Usage | null
+}
+
+export interface CompactionJob {
+  readonly compaction: Compaction
+  /** The conversation as it is when the job starts. */
+  readonly data: Data
+  readonly services: {
+    readonly models: ModelsService
+    readonly store: StoreReads
+    readonly settings: ConversationSettingsService
+  }
+  readonly send: Send
+}
+
+/** As many as there are. */
+const unlimited: CompactionSlots = { use: (_reason, work) => work }
+
+/** What stands behind the plan's cut; null where it is not there any more. */
+const olderOf = (entries: ReadonlyArray<ContextEntry>, { plan }: CompactionInput): OlderPart | null => {
+  const selected = selectEntries(entries)
+  const at = selected.findIndex((entry) => entry.id === plan.cut.last)
+  return at < 0 ? null : olderPart(selected, at + 1)
+}
+
+/** One request for a summary. */
+const ask = (
+  models: ModelsService,
+  model: string,
+  older: OlderPart,
+  instructions: string | null,
+  budget: number,
+): Effect.Effect<{ readonly text: string; readonly usage: Usage }, ModelError> => {
+  let finished: Extract<ModelPart, { readonly type: "finish" }> | null = null
+  const sink = (parts: ReadonlyArray<ModelPart>) =>
+    Effect.sync(() => {
+      for (const part of parts) if (part.type === "finish") finished = part
+    })
+  const messages = summaryRequest(older, instructions, budget)
+  const nothing = new ModelTransient({
+    model,
+    reason: "truncated",
+    status: null,
+    retryAfterMs: null,
+    detail: "the summary came back empty",
+  })
+  return Effect.flatMap(models.respond({ model, messages, maxOutputTokens: summaryTokens }, sink), () => {
+    const written = finished === null ? "" : textOf(finished.content).trim()
+    return finished === null || written === "" ? nothing : Effect.succeed({ text: written, usage: finished.usage })
+  })
+}
+
+/** The summary, of less and less where the service finds the conversation too long. */
+const summarise = ({ compaction, services }: CompactionJob, older: OlderPart): Effect.Effect<Written, ModelError> =>
+  Effect.gen(function* () {
+    const { instructions, reason, writer } = compaction.input
+    const { models, settings } = services
+    const info = yield* models.resolve(writer === "" ? yield* models.defaultModel : writer)
+    const budget = (info.contextWindow ?? unknownWindow) * unitsPerToken
+    const once = (halved: number): Effect.Effect<Written, ModelError> =>
+      ask(models, info.id, older, instructions, budget / 2 ** halved).pipe(
+        Effect.map((written): Written => ({ ...written, model: info.id })),
+        Effect.catchTag("ContextOverflow", (error) => (halved < halvings ? once(halved + 1) : Effect.fail(error))),
+      )
+    return yield* (settings.compactionSlots ?? unlimited).use(reason, once(0))
+  })
+
+/** The todo list as text, null where there is none or it is empty. One that cannot be read is left to the document's own reader to tell. */
+const todoOf = ({ data, services }: CompactionJob): Effect.Effect<string | null> =>
+  orStorageFailure(services.store.documents(data.conversation.id)).pipe(
+    Effect.map((documents) => {
+      const record = documents.find((one) => one.kind === DocumentKind.todo && one.key === "")
+      const todo = Schema.decodeUnknownOption(TodoDocument)(record?.value)
+      if (todo._tag === "None" || todo.value.items.length === 0) return null
+      return todo.value.items.map((item) => `- [${item.status}] ${item.text}`).join("\n")
+    }),
+    Effect.orElseSucceed(() => null),
+  )
+
+/** Makes the compaction and sends its one event. A defect crashes the job, and the machine learns it from its end. */
+export const compactionJob = (job: CompactionJob): Effect.Effect<void> => {
+  const { compaction, send } = job
+  const { input, task } = compaction
+  const written: Effect.Effect<Written, ModelError> = Effect.suspend(() => {
+    const { method } = input.plan
+    const older = method === "tool_results" ? null : olderOf(job.data.context.entries.slice(), input)
+    if (older === null) return Effect.succeed({ text: "", model: "", usage: null })
+    return method === "truncate"
+      ? Effect.succeed({ text: digestOf(older), model: "", usage: null })
+      : summarise(job, older)
+  })
+  return Effect.zip(written, todoOf(job)).pipe(
+    Effect.flatMap(([{ model, text, usage }, todo]) =>
+      send({ type: "compacted", task: task.id, summary: { text, todo }, model, usage }),
+    ),
+    Effect.catchAll((error) => send({ type: "compactionFailed", task: task.id, error })),
+    Effect.withSpan("conversation.compaction", {
+      captureStackTrace: false,
+      attributes: { "super_pi.compaction.reason": input.reason, "super_pi.compaction.method": input.plan.method },
+    }),
+  )
+}
