@@ -6,6 +6,7 @@
 import { randomUUID } from "node:crypto"
 import { hostname, platform, release } from "node:os"
 import { Effect, Layer, type Scope } from "effect"
+import { compactionSlots } from "./actors/conversation/compaction-slots.ts"
 import { defaultPolicy } from "./actors/conversation/machine/data.ts"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
@@ -33,18 +34,22 @@ const idleMs = 30_000
 
 const peer = (): Peer => ({ program: "super-pi", version: version(), pid: process.pid, instance: randomUUID() })
 
+/** Summaries beside the work that a node makes at once. */
+const summariesAtOnce = 2
+
 /** Everything that one node is made of, over the database at `path`. */
 const servicesOf = (path: string, options: NodeOptions) => {
   const models = modelSettings(options.settings)
   const settings = Layer.succeed(ConversationSettings, {
     node: `${hostname()}-${process.pid}`,
-    policy: defaultPolicy,
+    policy: { ...defaultPolicy, compaction: options.settings.compaction ?? {} },
     defaultMode: options.mode ?? "auto",
     defaultEffort: models.effort,
     defaultCwd: options.cwd,
     confined: true,
     platform: `${platform()} ${release()}`,
     idleMs,
+    compactionSlots: compactionSlots(summariesAtOnce),
   })
   return Layer.mergeAll(
     SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" }),

@@ -5,6 +5,7 @@
  */
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
+import { CompactionResult } from "../domain/compaction-task.ts"
 import { AgentDocument } from "../domain/document.ts"
 import { EffectAnswer, EffectView } from "../domain/effect.ts"
 import { ContextEdit, Entry } from "../domain/entry.ts"
@@ -242,6 +243,16 @@ export class Remove extends Rpc.make("Remove", {
   error: Failure,
 }) {}
 
+/**
+ * Makes the context short: what is older becomes a summary, what is newer stays. Works in every state, beside a run, and answers once it
+ * was placed at a turn boundary; `cancel` cancels it. The same call while one is made joins it.
+ */
+export class Compact extends Rpc.make("Compact", {
+  payload: { conversationId: ConversationId, instructions: Schema.NullOr(Schema.String), principal },
+  success: CompactionResult,
+  error: Failure,
+}) {}
+
 /** Runs a parked task of the conversation again. */
 export class Retry extends Rpc.make("Retry", {
   payload: { conversationId: ConversationId, principal },
@@ -286,6 +297,7 @@ export class SessionRpcs extends RpcGroup.make(
   List,
   Transcript,
   Remove,
+  Compact,
   Retry,
   Effects,
   SettleEffect,

@@ -4,6 +4,7 @@
  */
 import type { Effect, Stream } from "effect"
 import { Context } from "effect"
+import type { CompactionResult } from "../domain/compaction-task.ts"
 import type { AgentDocument } from "../domain/document.ts"
 import type { EffectAnswer, EffectView } from "../domain/effect.ts"
 import type { Entry } from "../domain/entry.ts"
@@ -78,6 +79,9 @@ export interface SessionsService {
   }) => Effect.Effect<ReadonlyArray<SessionSummary>, Failure>
   readonly transcript: (payload: Target) => Effect.Effect<ReadonlyArray<Entry>, Failure>
   readonly remove: (payload: Target) => Effect.Effect<{ readonly removed: boolean }, Failure>
+  readonly compact: (
+    payload: Target & { readonly instructions: string | null },
+  ) => Effect.Effect<CompactionResult, Failure>
   readonly retry: (payload: Target) => Effect.Effect<SessionState, Failure>
   readonly effects: (payload: {
     readonly running?: boolean

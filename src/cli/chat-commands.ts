@@ -6,11 +6,12 @@ import type { SessionsService } from "../actors/sessions.ts"
 import { type AgentDocument, Effort, ExecutionMode } from "../domain/document.ts"
 import { type Failure, InvalidRequest } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
-import { parkedWords, tokens } from "../protocols/terminal/format.ts"
+import { compactionWords, parkedWords, tokens } from "../protocols/terminal/format.ts"
 import { oneLine } from "../protocols/terminal/sanitize.ts"
 import { renderTree } from "../protocols/terminal/tree.ts"
 import { chatHelp } from "./chat-input.ts"
 import type { ChatScreen } from "./chat-screen.ts"
+import { lineOf } from "./runtime.ts"
 
 export interface CommandContext {
   readonly sessions: SessionsService
@@ -57,6 +58,21 @@ const status = ({ sessions, screen, conversationId }: CommandContext) =>
     screen.say(facts.filter((fact) => fact !== "").join(" · "), "dim")
   })
 
+/** Beside the chat: how it ends is told by its event, and whatever has none is said here. */
+const compactNow = ({ sessions, screen, conversationId }: CommandContext, argument: string) => {
+  const made = sessions.compact({ conversationId, instructions: argument === "" ? null : argument })
+  const told = Effect.match(made, {
+    onFailure: (failure) => {
+      const toldByEvent = failure._tag === "ServiceFailure" && failure.code === "compaction_failed"
+      if (!toldByEvent) screen.say(lineOf(failure), "warning")
+    },
+    onSuccess: (result) => {
+      if (result.status === "nothing") screen.say(compactionWords({ ...result, error: null }), "dim")
+    },
+  })
+  return Effect.asVoid(Effect.forkDaemon(told))
+}
+
 export const runSlashCommand = (
   context: CommandContext,
   name: string,
@@ -76,6 +92,8 @@ export const runSlashCommand = (
       return Effect.map(sessions.cancel({ conversationId }), ({ cancelled }) => {
         if (!cancelled) screen.say("nothing was running", "dim")
       })
+    case "compact":
+      return compactNow(context, argument)
     case "tree":
       return Effect.map(sessions.tree, (tree) =>
         screen.say(renderTree(tree, { color: false, columns: null, now: Date.now() })),

@@ -24,6 +24,11 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   { name: "mode", argument: "MODE", summary: "plan, accept-edits or auto" },
   { name: "status", summary: "conversation, model, state and tokens" },
   { name: "cancel", summary: "cancels the running turn (so does Ctrl-C)" },
+  {
+    name: "compact",
+    argument: "TEXT",
+    summary: "makes the context short now; the text says what the summary should look at",
+  },
   { name: "retry", summary: "runs again what was parked after crashes" },
   { name: "tree", summary: "the live supervision tree of the node" },
 ]

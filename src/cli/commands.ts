@@ -32,6 +32,14 @@ const session: Command = {
       load: () => import("./session-export.ts"),
     },
     {
+      name: "compact",
+      summary: "Makes a conversation's context short: what is older becomes a summary",
+      positionals: [conversationId],
+      options: [option.instructions, option.db, option.json],
+      examples: ['super-pi session compact 12 --instructions "keep the failing test names"'],
+      load: () => import("./session-compact.ts"),
+    },
+    {
       name: "rm",
       summary: "Removes an idle conversation for good",
       positionals: [conversationId],

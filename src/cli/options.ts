@@ -64,6 +64,8 @@ export const limit = integer("limit", "N", "At most this many (1 to 1000, defaul
   what: "a number from 1 to 1000",
 })
 
+export const instructions = text("instructions", "TEXT", "What the summary should look at above all")
+
 export const watch = flag("watch", "Keep showing it until Ctrl-C")
 
 export const unix = text("unix", "PATH", "Serve on a unix socket (file mode 0600)")

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs"
 import { Either, ParseResult, Schema } from "effect"
+import { CompactionSettings } from "../domain/compaction-settings.ts"
 import { errorCode } from "../domain/error-code.ts"
 import { isRecord } from "../domain/json.ts"
 import { nearest } from "../domain/nearest.ts"
@@ -15,6 +16,8 @@ export const Settings = Schema.Struct({
   /** The model of conversations that choose none; `--model` and SUPER_PI_DEFAULT_MODEL come first. */
   defaultModel: Schema.optional(Schema.NonEmptyString),
   models: Schema.optional(ModelSettings),
+  /** When and how contexts are made short; see docs/compaction.md. */
+  compaction: Schema.optional(CompactionSettings),
   /** SQLite's `synchronous`: FULL also survives the loss of power of the whole machine. Default NORMAL. */
   synchronous: Schema.optional(Schema.Literal("NORMAL", "FULL")),
 })
@@ -116,12 +119,18 @@ export const readSettings = (text: string, file: string): LoadedSettings => {
   if (!isRecord(value))
     return { settings: {}, warnings: [`${file}: expected a JSON object, got ${kindOf(value)}; the file is skipped`] }
   const warnings: Array<string> = []
-  const { models, ...rest } = value
+  const { compaction, models, ...rest } = value
   const kept = pick(rest, Settings.fields, "", faultOf(Settings), warnings, file)
   if (models !== undefined) {
     if (isRecord(models))
       kept.models = pick(models, ModelSettings.fields, "models.", faultOf(ModelSettings), warnings, file)
     else warnings.push(`${file}: models: expected an object, got ${kindOf(models)}; the key is ignored`)
+  }
+  if (compaction !== undefined) {
+    if (isRecord(compaction)) {
+      const decode = faultOf(CompactionSettings)
+      kept.compaction = pick(compaction, CompactionSettings.fields, "compaction.", decode, warnings, file)
+    } else warnings.push(`${file}: compaction: expected an object, got ${kindOf(compaction)}; the key is ignored`)
   }
   return { settings: Schema.decodeUnknownSync(Settings)(kept), warnings }
 }

@@ -18,6 +18,7 @@ import {
 } from "../actors/kernel/index.ts"
 import { sessionSummary } from "../actors/session-summary.ts"
 import type { SessionsService, Target } from "../actors/sessions.ts"
+import type { CompactionResult } from "../domain/compaction-task.ts"
 import type { AgentDocument } from "../domain/document.ts"
 import { DocumentKind } from "../domain/document.ts"
 import type { Event, SessionState } from "../domain/event.ts"
@@ -219,7 +220,11 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
         ? Effect.zipWith(
             state(target),
             orStorageFailure(store.openSubmissions(target.conversationId)),
-            (now, open) => now.state !== "idle" || now.turn_id !== null || open.some((row) => row.kind === "input"),
+            (now, open) =>
+              now.state !== "idle" ||
+              now.turn_id !== null ||
+              now.compactions.length > 0 ||
+              open.some((row) => row.kind === "input"),
           )
         : Effect.map(orStorageFailure(store.openTasks(target.conversationId)), (tasks) => tasks.length > 0),
     )
@@ -298,6 +303,14 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     transcript: (target) =>
       Effect.zipRight(allowed(target), orStorageFailure(store.visibleEntries(target.conversationId))),
     remove,
+    compact: ({ instructions, ...target }) => {
+      const wish = instructions === null || instructions.trim() === "" ? null : instructions.trim()
+      return request<CompactionResult>(
+        target,
+        (reply) => ({ type: "compactNow", instructions: wish, reply }),
+        Number.POSITIVE_INFINITY,
+      )
+    },
     retry: (target) =>
       Effect.zipRight(
         request<void>(target, (reply) => ({ type: "retry", reply })),

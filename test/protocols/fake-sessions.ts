@@ -369,6 +369,14 @@ export const makeFakeSessions = (options: {
           for (const watcher of [...conversation.watchers]) watcher(null)
           return { removed: true }
         }),
+      compact: (payload) =>
+        Effect.map(find(payload.conversationId), () => ({
+          status: "nothing" as const,
+          task_id: null,
+          entry_id: null,
+          tokens_before: payload.instructions?.length ?? 0,
+          tokens_after: null,
+        })),
       retry: (payload) => Effect.map(find(payload.conversationId), stateOf),
       effects: () => Effect.succeed([]),
       settleEffect: ({ taskId }) => Effect.fail(new NotFound({ what: `call ${taskId}` })),

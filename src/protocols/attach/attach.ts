@@ -157,6 +157,7 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
       list: (payload) => call(client.List(payload)),
       transcript: (payload) => call(client.Transcript(payload)),
       remove: (payload) => call(client.Remove(payload)),
+      compact: (payload) => call(client.Compact(payload)),
       retry: (payload) => call(client.Retry(payload)),
       effects: (payload) => call(client.Effects(payload)),
       settleEffect: (payload) => call(client.SettleEffect(payload)),

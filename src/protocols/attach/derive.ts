@@ -46,6 +46,7 @@ export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
       const removed = sessions.remove(payload)
       return repeated ? Effect.catchTag(removed, "NotFound", () => Effect.succeed({ removed: true })) : removed
     }),
+  compact: (payload) => call((sessions) => sessions.compact(payload)),
   retry: (payload) => call((sessions) => sessions.retry(payload)),
   effects: (payload) => call((sessions) => sessions.effects(payload)),
   settleEffect: (payload) => call((sessions) => sessions.settleEffect(payload)),

@@ -46,6 +46,7 @@ export const handlersOf = (sessions: SessionsService) =>
     List: (payload) => guard(sessions.list(payload)),
     Transcript: (payload) => guard(sessions.transcript(payload)),
     Remove: (payload) => guard(sessions.remove(payload)),
+    Compact: (payload) => guard(sessions.compact(payload)),
     Retry: (payload) => guard(sessions.retry(payload)),
     Effects: (payload) => guard(sessions.effects(payload)),
     SettleEffect: (payload) => guard(sessions.settleEffect(payload)),

@@ -10,6 +10,7 @@ import type { Failure, InvalidRequest } from "../../domain/failure.ts"
 import {
   AckParams,
   AwaitParams,
+  CompactParams,
   ConfigureParams,
   ConversationParams,
   EffectsParams,
@@ -98,6 +99,7 @@ export const makeMethods = (service: Service, watches: Watches): Methods => {
     ["session.transcript", heavy(ConversationParams, (params) => sessions.transcript({ ...params, ...as }))],
     ["session.configure", light(ConfigureParams, (params) => sessions.configure({ ...params, ...as }))],
     ["session.remove", light(ConversationParams, (params) => sessions.remove({ ...params, ...as }))],
+    ["session.compact", light(CompactParams, (params) => sessions.compact({ ...params, ...as }))],
     ["session.retry", light(ConversationParams, (params) => sessions.retry({ ...params, ...as }))],
     ["effect.list", heavy(EffectsParams, (params) => sessions.effects({ ...params, ...as }))],
     ["effect.settle", light(SettleEffectParams, (params) => sessions.settleEffect({ ...params, ...as }))],

@@ -72,6 +72,7 @@ const watchId = required(Schema.String, "the watchId that session.watch gave")
 export const AckParams = Schema.Struct({ watchId, delivery: required(Schema.Int, "an integer") })
 export const UnwatchParams = Schema.Struct({ watchId })
 export const ConversationParams = Schema.Struct({ conversationId })
+export const CompactParams = Schema.Struct({ conversationId, instructions: orNull(string) })
 export const ListParams = Schema.Struct({
   limit: Schema.optionalWith(described(Schema.Int.pipe(Schema.between(1, 1000)), "an integer from 1 to 1000"), {
     default: () => 100,
