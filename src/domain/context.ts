@@ -17,22 +17,29 @@ export type ContextEntry = Pick<Entry, "id" | "model" | "head" | "edits"> & Part
 /** What a call without a result gets (rule 8). */
 export const missingResultText = "The call has no result: it was interrupted or its result was lost."
 
-/** Rules 1, 2, 3, 5: the entries that make the context, the head entry first. `visible` is in transcript order. */
-export const selectEntries = (visible: ReadonlyArray<ContextEntry>): ReadonlyArray<ContextEntry> => {
+/** Rules 1 and 2: the newest entry with a head, and what is visible from there on. `visible` is in transcript order. */
+const rangeOf = (
+  visible: ReadonlyArray<ContextEntry>,
+): { readonly head: ContextEntry | null; readonly range: ReadonlyArray<ContextEntry> } => {
   const at = visible.findLastIndex((entry) => entry.head !== null)
   const head = visible[at]
-  if (head === undefined) return visible
+  if (head === undefined) return { head: null, range: visible }
   const from = visible.findIndex((entry) => entry.id === head.head)
-  const range = from < 0 ? visible.slice(at) : visible.slice(from)
-  return [head, ...range.filter((entry) => entry.head === null)]
+  return { head, range: from < 0 ? visible.slice(at) : visible.slice(from) }
 }
 
-/** Rule 4: the newest edit of each target, and the entry that carries it. `selected` in transcript order apart from the head. */
+/** Rules 1, 2, 3, 5: the entries that make the context, the head entry first. `visible` is in transcript order. */
+export const selectEntries = (visible: ReadonlyArray<ContextEntry>): ReadonlyArray<ContextEntry> => {
+  const { head, range } = rangeOf(visible)
+  return head === null ? range : [head, ...range.filter((entry) => entry.head === null)]
+}
+
+/** Rule 4: the newest edit of each target, and the entry that carries it, among some entries. */
 export const newestEdits = (
-  selected: ReadonlyArray<ContextEntry>,
+  entries: ReadonlyArray<ContextEntry>,
 ): ReadonlyMap<EntryId, { readonly by: EntryId; readonly edit: ContextEdit }> => {
   const edits = new Map<EntryId, { readonly by: EntryId; readonly edit: ContextEdit }>()
-  for (const entry of selected) {
+  for (const entry of entries) {
     for (const edit of entry.edits) {
       const before = edits.get(edit.entry)
       if (before === undefined || before.by <= entry.id) edits.set(edit.entry, { by: entry.id, edit })
@@ -42,8 +49,8 @@ export const newestEdits = (
 }
 
 /** What stands in place of each edited entry's messages. */
-export const editsOf = (selected: ReadonlyArray<ContextEntry>): ReadonlyMap<EntryId, ReadonlyArray<Message>> =>
-  new Map([...newestEdits(selected)].map(([target, { edit }]) => [target, edit.type === "replace" ? edit.model : []]))
+export const editsOf = (entries: ReadonlyArray<ContextEntry>): ReadonlyMap<EntryId, ReadonlyArray<Message>> =>
+  new Map([...newestEdits(entries)].map(([target, { edit }]) => [target, edit.type === "replace" ? edit.model : []]))
 
 /** Rule 9: whether a message may reach a model again. */
 const reachesModel = (message: Message): boolean =>
@@ -110,13 +117,16 @@ export const messagesOf = (
   return out
 }
 
+/** Rules 1 to 6 and 9. An edit counts wherever in the range it is, also on an older head, which itself is left out. */
+const selectedMessages = (visible: ReadonlyArray<ContextEntry>): ReadonlyArray<Message> =>
+  messagesOf(selectEntries(visible), editsOf(rangeOf(visible).range))
+
 /**
  * The context of visible entries (transcript order, fork ancestors included and capped, cutoff applied).
  * Never throws; the same entries give an equal result.
  */
 export const deriveContext = (visible: ReadonlyArray<ContextEntry>): ReadonlyArray<Message> => {
-  const selected = selectEntries(visible)
-  return leadWithSystem(pairResults(messagesOf(selected, editsOf(selected))))
+  return leadWithSystem(pairResults(selectedMessages(visible)))
 }
 
 /**
@@ -149,8 +159,7 @@ export const contextState = (visible: ReadonlyArray<ContextEntry>): ContextState
 const derive = (entries: AppendLog<ContextEntry>): ContextState => {
   const visible = entries.slice()
   const messages = deriveContext(visible)
-  const selected = selectEntries(visible)
-  const plain = messagesOf(selected, editsOf(selected))
+  const plain = selectedMessages(visible)
   // Calls in flight, or an opening that a system message may still lead: keep it whole and derive anew.
   const settles = isSettled(plain) && plain.some((message) => message.role === "assistant")
   return settles

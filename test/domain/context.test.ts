@@ -23,7 +23,7 @@ const slow = (visible: ReadonlyArray<TestEntry>): ReadonlyArray<Message> => {
   const ordered = h === undefined ? range : [h, ...range.filter((entry) => entry.head === null)]
   // 4: for each target the newest edit wins.
   const modelOf = (target: TestEntry): ReadonlyArray<Message> => {
-    const byAge = [...ordered].sort((a, b) => b.id - a.id)
+    const byAge = [...range].sort((a, b) => b.id - a.id)
     for (const entry of byAge) {
       const mine = entry.edits.filter((edit) => edit.entry === target.id)
       const newest = mine[mine.length - 1]

@@ -127,15 +127,13 @@ const assistant: fc.Arbitrary<Message> = fc
     model: "test/model",
     stopReason: stopReason as "stop",
   }))
-const result: fc.Arbitrary<Message> = fc
-  .record({ id: fc.constantFrom(...calls), text: words })
-  .map(({ id, text }) => ({
-    role: "tool",
-    callId: id,
-    toolName: `tool-${id}`,
-    content: [{ type: "text", text }],
-    isError: false,
-  }))
+const result: fc.Arbitrary<Message> = fc.record({ id: fc.constantFrom(...calls), text: words }).map(({ id, text }) => ({
+  role: "tool",
+  callId: id,
+  toolName: `tool-${id}`,
+  content: [{ type: "text", text }],
+  isError: false,
+}))
 const message = fc.oneof(
   { weight: 1, arbitrary: system },
   { weight: 3, arbitrary: user },
@@ -211,7 +209,8 @@ export const grow = (
       continue
     }
     const to = step.to % world.length
-    const id = (newest += 2) as EntryId
+    newest += 2
+    const id = newest as EntryId
     const visible = modelVisible(world, to)
     const at = (n: number): EntryId => visible[n % Math.max(1, visible.length)]?.id ?? id
     const entry: ModelEntry = {
@@ -219,9 +218,7 @@ export const grow = (
       model: step.model,
       head: step.head === null ? null : step.head === "self" ? id : at(step.head),
       edits: step.edits.map(({ replace, target }) =>
-        replace === null
-          ? { type: "omit", entry: at(target) }
-          : { type: "replace", entry: at(target), model: replace },
+        replace === null ? { type: "omit", entry: at(target) } : { type: "replace", entry: at(target), model: replace },
       ),
     }
     world[to]?.own.push(entry)
