@@ -24,12 +24,12 @@ export const receiptOf = (row: SubmissionRow): Receipt => ({
 })
 
 const nothingYet = (row: SubmissionRow): Settled => ({
-  ...receiptOf(row),
   entry_id: row.answer,
   text: null,
   model: null,
   usage: noUsage,
   turns: 0,
+  ...receiptOf(row),
 })
 
 /** A submission that a parked run holds up, as it is: nothing but a retry or a cancel ends it. Null where none holds it up. */

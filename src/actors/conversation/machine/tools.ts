@@ -94,8 +94,8 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
       ...(whenInterrupted === "settled" ? {} : { whenInterrupted }),
     }
     const task = d.newTask(TaskKind.tool, { ...input }, null, run.generation.id, starts)
-    const base = { task, call, args, replay, effect, whenInterrupted, output: "" }
-    slots.push({ ...base, status: starts ? "running" : "pending", startedAt: d.env.now })
+    const status = starts ? "running" : "pending"
+    slots.push({ task, call, args, replay, effect, whenInterrupted, output: "", status, startedAt: d.env.now })
   })
   const generation = d.putTask({
     ...run.generation,
