@@ -65,8 +65,9 @@ export interface Room {
   readonly most: number
 }
 
-/** The cut that keeps as much as fits into `keep`, the last step at least. Null where there is none. */
+/** The cut that keeps as much as fits into `keep`, the last step at least. Null where there is none, or everything fits. */
 export const chooseCut = (messages: ReadonlyArray<ReadonlyArray<Message>>, room: Room): number | null => {
+  if (estimateMessages(messages.flat()) <= room.keep) return null
   const points = cutPoints(messages)
   const end = messages.length
   let kept = 0
