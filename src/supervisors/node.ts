@@ -4,16 +4,22 @@
  *   /user/workers (dynamic)        file locks, sandbox slots (workers.ts)
  *   /user/node (one_for_one)
  *     conversations (dynamic)      one keeper per conversation, its machine, its jobs
+ *     tasks                        the ledger of the application's tasks, one actor per task that runs
  *
  * At the start every conversation with open work is started: it recovers by itself. At the end the tree stops in reverse order; machines
  * release their tasks, so that a clean stop counts as no crash.
  */
-import { Effect, Layer } from "effect"
-import { orStorageFailure } from "../actors/conversation/failures.ts"
+import { Context, Deferred, Effect, Layer } from "effect"
 import type { ConversationNeeds } from "../actors/conversation/index.ts"
-import { ActorSystem, spawn, stop } from "../actors/kernel/index.ts"
+import type { ConversationMessage } from "../actors/conversation/messages.ts"
+import { ConversationSettings } from "../actors/conversation/settings.ts"
+import { ActorSystem, ask, spawn, stop } from "../actors/kernel/index.ts"
 import { Sessions } from "../actors/sessions.ts"
+import { Tasks } from "../actors/task/service.ts"
 import { type Failure, ServiceFailure } from "../domain/failure.ts"
+import type { ConversationId } from "../domain/ids.ts"
+import type { Task } from "../domain/task.ts"
+import { isWorkflow } from "../domain/task-rules.ts"
 import { Models } from "../models/model.ts"
 import { Store } from "../storage/store.ts"
 import { child } from "./child.ts"
@@ -21,17 +27,23 @@ import { type Conversations, makeConversations } from "./conversations.ts"
 import { dynamicSupervisor } from "./dynamic-supervisor.ts"
 import { makeSessions } from "./sessions.ts"
 import { supervisor } from "./supervisor.ts"
+import { makeTasks, taskParts, tasksChild } from "./tasks.ts"
 
 /** Registry name of the keepers' supervisor. */
 const conversationsName = "conversations"
 
-/** The sessions of a node that owns its database. Scoped: releasing it stops every conversation cleanly. */
-export const nodeLayer: Layer.Layer<Sessions, Failure, ActorSystem | ConversationNeeds> = Layer.scoped(
-  Sessions,
+/**
+ * The sessions and tasks of a node that owns its database. Scoped: releasing it stops every conversation and every task cleanly.
+ */
+export const nodeLayer: Layer.Layer<Sessions | Tasks, Failure, ActorSystem | ConversationNeeds> = Layer.scopedContext(
   Effect.gen(function* () {
     const system = yield* ActorSystem
-    const store = yield* Store
     const models = yield* Models
+    const { node } = yield* ConversationSettings
+    const ready = yield* Deferred.make<Conversations>()
+    const parts = yield* taskParts({ store: yield* Store, node, cancelConversation: cancelIn(Deferred.await(ready)) })
+    const { store } = parts
+    const open = [...parts.feed.rows.values()]
     const root = supervisor({
       name: "node",
       strategy: "one_for_one",
@@ -39,34 +51,42 @@ export const nodeLayer: Layer.Layer<Sessions, Failure, ActorSystem | Conversatio
         child("conversations", dynamicSupervisor({ name: "conversations", restart: "temporary", shutdownMs: 10_000 }), {
           register: conversationsName,
         }),
+        tasksChild(parts),
       ],
     })
     yield* Effect.acquireRelease(spawn(root, { name: "node" }).pipe(Effect.mapError(notStarted)), (ref) => stop(ref))
     const found = yield* system.registry.whereis<never>(conversationsName)
     const parent = yield* found
-    const conversations = yield* makeConversations(parent)
-    yield* recoverAll(conversations)
-    return makeSessions({ store, models, system, conversations })
+    const conversations = yield* Effect.provideService(makeConversations(parent), Store, store)
+    yield* Deferred.succeed(ready, conversations)
+    yield* recoverAll(conversations, open)
+    const sessions = makeSessions({ store, models, system, conversations })
+    return Context.make(Sessions, sessions).pipe(Context.add(Tasks, makeTasks(parts, system)))
   }).pipe(Effect.catchTag("NoSuchElementException", () => Effect.fail(notStarted(new Error("no supervisor"))))),
 )
+
+/** Cancels the work of a conversation, for the task that owns it. */
+const cancelIn = (conversations: Effect.Effect<Conversations>) => (id: ConversationId) =>
+  Effect.flatMap(conversations, ({ get }) => get(id)).pipe(
+    Effect.flatMap((ref) =>
+      ask<ConversationMessage, { readonly cancelled: boolean }, Failure>(ref, (reply) => ({ type: "cancel", reply }), {
+        timeoutMs: Number.POSITIVE_INFINITY,
+      }),
+    ),
+    Effect.catchAll((error) => Effect.logError(`conversation ${id} was not cancelled: ${error.message}`)),
+    Effect.asVoid,
+  )
 
 const notStarted = (cause: Error): ServiceFailure =>
   new ServiceFailure({ code: "start", detail: `the node did not start: ${cause.message}`, reference: "start" })
 
 /** Starts every conversation that has open work. One that cannot start is reported and left for later. */
-const recoverAll = (conversations: Conversations) =>
-  Effect.gen(function* () {
-    const store = yield* Store
-    const tasks = yield* orStorageFailure(store.openTasks())
-    const ids = new Set(tasks.map((task) => task.conversation).filter((id) => id !== null))
-    yield* Effect.forEach(
-      ids,
-      (id) =>
-        conversations
-          .get(id)
-          .pipe(
-            Effect.catchAll((failure) => Effect.logError(`conversation ${id} was not resumed: ${failure.message}`)),
-          ),
-      { concurrency: 8, discard: true },
-    )
-  })
+const recoverAll = (conversations: Conversations, open: ReadonlyArray<Pick<Task, "kind" | "conversation">>) =>
+  Effect.forEach(
+    new Set(open.filter((task) => !isWorkflow(task)).flatMap(({ conversation }) => conversation ?? [])),
+    (id) =>
+      conversations
+        .get(id)
+        .pipe(Effect.catchAll((failure) => Effect.logError(`conversation ${id} was not resumed: ${failure.message}`))),
+    { concurrency: 8, discard: true },
+  )

@@ -15,7 +15,7 @@ export interface Timers {
   readonly live: boolean
 }
 
-/** Node fires a longer timer at once. */
+/** Node fires a longer timer at once, and Effect's own live clock never: what is longer is slept in pieces. */
 const MAX_TIMER_MS = 0x7fffffff
 
 export const liveTimers: Timers = {
@@ -23,8 +23,18 @@ export const liveTimers: Timers = {
   now: () => performance.now(),
   wall: () => Date.now(),
   after: (ms, action) => {
-    if (ms > MAX_TIMER_MS) return () => {} // 24.8 days: beyond every process
-    const timer = setTimeout(action, ms)
+    if (!(ms > MAX_TIMER_MS)) {
+      const timer = setTimeout(action, ms)
+      return () => clearTimeout(timer)
+    }
+    if (ms === Number.POSITIVE_INFINITY) return () => {}
+    const due = performance.now() + ms
+    let timer: ReturnType<typeof setTimeout>
+    const piece = () => {
+      const left = due - performance.now()
+      timer = left > MAX_TIMER_MS ? setTimeout(piece, MAX_TIMER_MS) : setTimeout(action, left)
+    }
+    piece()
     return () => clearTimeout(timer)
   },
 }
@@ -35,5 +45,20 @@ export const clockTimers = (clock: Clock.Clock, run: (effect: Effect.Effect<void
   now: () => clock.unsafeCurrentTimeMillis(),
   wall: () => clock.unsafeCurrentTimeMillis(),
   after: (ms, action) =>
-    Number.isFinite(ms) ? run(Effect.zipRight(clock.sleep(Duration.millis(ms)), Effect.sync(action))) : () => {},
+    Number.isFinite(ms) ? run(Effect.zipRight(sleepOn(clock, ms), Effect.sync(action))) : () => {},
 })
+
+/** Sleeps `ms` on `clock`, however long that is: Effect's clock never wakes whoever sleeps longer than 24.8 days at once. */
+const sleepOn = (clock: Clock.Clock, ms: number): Effect.Effect<void> => {
+  if (!(ms > MAX_TIMER_MS)) return clock.sleep(Duration.millis(ms))
+  const due = clock.unsafeCurrentTimeMillis() + ms
+  const piece = clock.sleep(Duration.millis(MAX_TIMER_MS))
+  return Effect.zipRight(
+    piece,
+    Effect.suspend(() => sleepOn(clock, due - clock.unsafeCurrentTimeMillis())),
+  )
+}
+
+/** {@link sleepOn} the current clock: `Effect.sleep` for any length. Not finite means for ever. */
+export const sleepLong = (ms: number): Effect.Effect<void> =>
+  Number.isFinite(ms) ? Effect.clockWith((clock) => sleepOn(clock, ms)) : Effect.never
