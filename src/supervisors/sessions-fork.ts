@@ -15,6 +15,7 @@ import { ConversationId } from "../domain/ids.ts"
 import type { Json } from "../domain/json.ts"
 import { isJsonObject } from "../domain/json.ts"
 import { uuidDraws, uuidv7 } from "../domain/uuid.ts"
+import { forkDocuments } from "../storage/documents/fork.ts"
 import type { CommitError, ReadError } from "../storage/errors.ts"
 import type { DocumentWrite, StoreService } from "../storage/store.ts"
 import { newestVisible, visibleEntry } from "./visible.ts"
@@ -23,6 +24,8 @@ import { newestVisible, visibleEntry } from "./visible.ts"
 const forkRequestKind = "pi.fork-request"
 
 const ForkRequest = Schema.Struct({ conversation: ConversationId })
+
+type ForkPayload = Parameters<SessionsService["fork"]>[0]
 
 export interface ForkParts {
   readonly store: StoreService
@@ -39,7 +42,7 @@ export const makeFork = ({ allowed, checkAgent, state, store }: ForkParts): Sess
     })
 
   /** Where the fork branches off: an entry that the conversation sees. */
-  const branch = ({ conversationId, entryId }: Parameters<SessionsService["fork"]>[0]): Effect.Effect<Entry, Failure> =>
+  const branch = ({ conversationId, entryId }: ForkPayload): Effect.Effect<Entry, Failure> =>
     Effect.flatMap(
       orStorageFailure(
         entryId === null ? newestVisible(store, conversationId) : visibleEntry(store, conversationId, entryId),
@@ -56,24 +59,28 @@ export const makeFork = ({ allowed, checkAgent, state, store }: ForkParts): Sess
             ),
     )
 
-  /** What the fork starts with: what its parent ran with, changed by `agent`, and a provider session of its own. */
+  /** What the fork starts with: the documents as of the entry, changed by `agent`, and a provider session of its own. */
   const documents = (
     id: ConversationId,
-    payload: Parameters<SessionsService["fork"]>[0],
+    payload: ForkPayload,
+    entry: Entry,
     now: number,
   ): Effect.Effect<ReadonlyArray<DocumentWrite>, ReadError | CommitError> =>
     Effect.gen(function* () {
-      const parent = yield* store.documents(payload.conversationId)
-      const before = parent.find((one) => one.kind === DocumentKind.agent && one.key === "")?.value
+      const from = { conversation: payload.conversationId, entry }
+      const copied = yield* forkDocuments(store, from, id)
       const [agentId, providerId] = yield* store.mint("document", 2)
       if (agentId === undefined || providerId === undefined) {
         return yield* Effect.dieMessage("the store minted fewer ids than asked for")
       }
+      const isAgent = (one: DocumentWrite) => one.kind === DocumentKind.agent && one.key === ""
+      const inherited = copied.find(isAgent)?.value
+      const agent = { ...(isJsonObject(inherited) ? inherited : {}), ...payload.agent } as Json
       const digits = yield* Effect.replicateEffect(Random.next, uuidDraws)
-      const base = { scope: "conversation" as const, conversation: id, task: null, key: "", version: 1 }
-      const agent = { ...(isJsonObject(before) ? before : {}), ...payload.agent } as Json
       const sessionId = uuidv7(now, () => digits.pop() ?? 0)
+      const base = { scope: "conversation" as const, conversation: id, task: null, key: "", version: 1 }
       return [
+        ...copied.filter((one) => !isAgent(one)),
         { ...base, id: agentId, kind: DocumentKind.agent, history: "rewindable", fork: "asOf", value: agent },
         {
           ...base,
@@ -105,7 +112,7 @@ export const makeFork = ({ allowed, checkAgent, state, store }: ForkParts): Sess
     )
 
   const create = (
-    payload: Parameters<SessionsService["fork"]>[0],
+    payload: ForkPayload,
     entry: Entry,
     key: string | null,
   ): Effect.Effect<ConversationId, CommitError | ReadError> =>
@@ -127,7 +134,7 @@ export const makeFork = ({ allowed, checkAgent, state, store }: ForkParts): Sess
           },
         ],
         documents: [
-          ...(yield* documents(id, payload, now)),
+          ...(yield* documents(id, payload, entry, now)),
           ...(key === null ? [] : [yield* requestDocument(id, key)]),
         ],
       })

@@ -15,16 +15,16 @@ export const visibleEntry = (
   id: EntryId,
 ): Effect.Effect<Entry | null, ReadError> =>
   Effect.gen(function* () {
-    let at: ConversationId | null = conversation
-    while (at !== null) {
-      const [own] = yield* store.entries(at, { from: id, to: id })
-      if (own !== undefined) return own
+    const entry = yield* store.entry(id)
+    if (entry === null) return null
+    let at: ConversationId = conversation
+    while (entry.conversation !== at) {
       const row: Conversation | null = yield* store.conversation(at)
       const parent: Conversation["parent"] = row?.parent ?? null
       if (parent === null || id > parent.entry) return null
       at = parent.conversation
     }
-    return null
+    return entry
   })
 
 /** The newest entry that the conversation sees; null while there is none. */
@@ -36,5 +36,5 @@ export const newestVisible = (
     const [own] = yield* store.entries(conversation, { last: 1 })
     if (own !== undefined) return own
     const parent = (yield* store.conversation(conversation))?.parent ?? null
-    return parent === null ? null : yield* visibleEntry(store, parent.conversation, parent.entry)
+    return parent === null ? null : yield* store.entry(parent.entry)
   })

@@ -16,7 +16,7 @@ import {
 } from "../../src/actors/conversation/machine/data.ts"
 import { decide } from "../../src/actors/conversation/machine/decide.ts"
 import { contextState } from "../../src/domain/context.ts"
-import type { DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
+import type { AgentDocument, DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
 import type { EffectAnswer } from "../../src/domain/effect.ts"
 import type { Entry } from "../../src/domain/entry.ts"
 import type { EventBody } from "../../src/domain/event.ts"
@@ -25,9 +25,11 @@ import type { ToolCallPart, UserPart } from "../../src/domain/message.ts"
 import { text } from "../../src/domain/message.ts"
 import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
 import type { Task } from "../../src/domain/task.ts"
+import { type EntryDraft, resetDraft } from "../../src/domain/write.ts"
 import type { ModelError } from "../../src/models/model.ts"
 import { ModelRejected, ModelTransient } from "../../src/models/model.ts"
 import type { Commit } from "../../src/storage/store.ts"
+import type { ToolControl } from "../../src/tools/tool.ts"
 
 const conversation = 1 as ConversationId
 
@@ -66,6 +68,23 @@ const legal = new Set([
   "sleeping>terminal",
 ])
 
+/** A field that is there only with a value. */
+const optional = <K extends string, A>(key: K, value: A | undefined): { readonly [_ in K]?: A } =>
+  value === undefined ? {} : ({ [key]: value } as { readonly [_ in K]: A })
+
+/** The process died around a commit. */
+export class Died extends Error {}
+
+/** What the result of a tool asks for, by its name. */
+const controlOf = (name: string): ToolControl | undefined =>
+  name.includes("handoff")
+    ? { handoff: `note of ${name}` }
+    : name.includes("end")
+      ? { terminate: true }
+      : name.includes("offer")
+        ? { addTools: ["extra"] }
+        : undefined
+
 export class Driver {
   data: Data
   readonly entries: Array<Entry> = []
@@ -83,6 +102,8 @@ export class Driver {
   readonly world = new Map<string, number>()
   /** Tasks whose job ended without a result while the process lived on. */
   readonly broken = new Set<TaskId>()
+  /** The process dies around this commit, counted from 1: whatever was called then throws {@link Died}, and `kill` begins the next life. */
+  dying: { readonly commit: number; readonly when: "before" | "after" } | null = null
   now = 1_000
   seq = 0
   commits = 0
@@ -97,6 +118,7 @@ export class Driver {
   }
 
   private load(): Data {
+    const agent = [...this.documents.values()].find((record) => record.kind === "pi.agent")
     const documents: Record<string, DocumentId> = {}
     for (const record of this.documents.values()) documents[record.kind] = record.id
     return {
@@ -110,7 +132,7 @@ export class Driver {
         createdAt: 0,
         updatedAt: 0,
       },
-      agent: {},
+      agent: (agent?.value as AgentDocument | undefined) ?? {},
       documents,
       usage: { models: {} },
       context: contextState(this.entries),
@@ -172,7 +194,10 @@ export class Driver {
     }
     const decision = decide(this.data, event, env)
     if (decision.type === "postpone") throw new Error(`${event.type} postponed in ${this.data.state}`)
+    const dies = decision.commit !== null && this.dying?.commit === this.commits + 1 ? this.dying.when : null
+    if (dies === "before") throw new Died()
     if (decision.commit !== null) this.commit(decision.commit)
+    if (dies === "after") throw new Died()
     this.data = decision.data
     for (const action of decision.actions) this.perform(action)
   }
@@ -271,6 +296,20 @@ export class Driver {
     this.send({ type: "submit", content, whenBusy, requestId: null, reply: this.reply("submit") })
   }
 
+  /** Appends an entry; a note of the kind `app.note` where nothing else is said. */
+  write(entry: Partial<EntryDraft> = {}): void {
+    const draft: EntryDraft = { kind: "app.note", data: null, model: [], head: null, edits: [], ...entry }
+    this.send({ type: "write", entry: draft, requestId: null, reply: this.reply("write") })
+  }
+
+  reset(handoff: string | null = null): void {
+    this.send({ type: "write", entry: resetDraft(handoff), requestId: null, reply: this.reply("reset") })
+  }
+
+  withdraw(submission: SubmissionId): void {
+    this.send({ type: "withdraw", submission, reply: this.reply("withdraw") })
+  }
+
   cancel(): void {
     this.send({ type: "cancel", reply: this.reply("cancel") })
   }
@@ -279,8 +318,8 @@ export class Driver {
     this.send({ type: "retry", reply: this.reply("retry") })
   }
 
-  configure(): void {
-    this.send({ type: "configure", agent: { effort: "low" }, reply: this.reply("configure") })
+  configure(agent: AgentDocument = { effort: "low" }): void {
+    this.send({ type: "configure", agent, reply: this.reply("configure") })
   }
 
   fire(timer: "backoff" | "flush"): void {
@@ -365,7 +404,11 @@ export class Driver {
         return
       case "tool":
         this.effect(job)
-        this.send({ type: "toolEnded", task: job.slot.task.id, result: { output: [text("result")] } })
+        this.send({
+          type: "toolEnded",
+          task: job.slot.task.id,
+          result: { output: [text("result")], ...optional("control", controlOf(job.slot.call.name)) },
+        })
         return
       case "reconcile": {
         const happened = this.world.has(job.slot.effect)
