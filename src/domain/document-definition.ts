@@ -14,14 +14,14 @@ export interface DocumentTail {
 }
 
 /** What {@link defineDocument} is given. */
-export interface DocumentOptions<A, I> {
+export interface DocumentOptions<A, I, Scope extends DocumentScope = DocumentScope> {
   /** Name of the kind, with a prefix of its owner: `app.cart`. `pi.` is taken. */
   readonly kind: string
   /** Raised with every change of what is stored; from 1. */
   readonly version: number
   /** What a value is; its encoded side must be JSON. */
   readonly schema: Schema.Schema<A, I>
-  readonly scope: DocumentScope
+  readonly scope: Scope
   /** `rewindable` also keeps what it was at every commit; `latest` (default) only what it is. */
   readonly history?: DocumentHistory
   /** What a fork of its conversation starts with. Default `initial`; `asOf` needs `rewindable`. */
@@ -37,7 +37,8 @@ export interface DocumentOptions<A, I> {
 }
 
 /** A kind of document. */
-export interface DocumentDefinition<A, I = A> extends Required<Omit<DocumentOptions<A, I>, "checkpointWhen">> {
+export interface DocumentDefinition<A, I = A, Scope extends DocumentScope = DocumentScope>
+  extends Required<Omit<DocumentOptions<A, I, Scope>, "checkpointWhen">> {
   readonly checkpointWhen: ((value: A, tail: DocumentTail) => boolean) | null
   /** The schema changes nothing between a value and its JSON, so a draft keeps what it did not touch. */
   readonly plain: boolean
@@ -54,7 +55,9 @@ const expected = (kind: string, field: string, what: string, got: unknown): Type
   new TypeError(`document ${JSON.stringify(kind)}.${field}: expected ${what}, got ${JSON.stringify(got) ?? typeof got}`)
 
 /** Defines a kind of document. Throws a `TypeError` that names the field where the definition contradicts itself. */
-export const defineDocument = <A, I>(options: DocumentOptions<A, I>): DocumentDefinition<A, I> => {
+export const defineDocument = <A, I, const Scope extends DocumentScope>(
+  options: DocumentOptions<A, I, Scope>,
+): DocumentDefinition<A, I, Scope> => {
   const { kind, version } = options
   const history = options.history ?? "latest"
   const fork = options.fork ?? "initial"
@@ -114,7 +117,9 @@ export const decodeDocument = <A, I>(
     }
   }
   const decoded = Schema.decodeUnknownEither(definition.schema, keepUnknown)(current)
-  return Either.isRight(decoded) ? Either.right(decoded.right) : invalid(wording(decoded.left))
+  if (Either.isLeft(decoded)) return invalid(wording(decoded.left))
+  // a plain value is its own JSON, and keeps what it shares with others: its type and its encoded type are the same
+  return Either.right(definition.plain ? (current as unknown as A) : decoded.right)
 }
 
 /** The JSON that stores `value`, or why it is none. */
@@ -124,6 +129,6 @@ export const encodeDocument = <A, I>(
 ): Either.Either<Json, DocumentFault> => {
   const encoded = Schema.encodeEither(definition.schema, keepUnknown)(value)
   if (Either.isLeft(encoded)) return invalid(wording(encoded.left))
-  // the encoded side of a document is JSON by contract; a plain value is its own JSON and keeps what it shares with others
+  // the encoded side of a document is JSON by contract
   return Either.right((definition.plain ? value : encoded.right) as Json)
 }

@@ -26,7 +26,7 @@ export type Unstamped<Row> = Omit<Row, "seq">
 
 /**
  * Sets a document's whole value; creates the document when `id` is new. `retire` ends it. `history` and `fork` are those of the first
- * write for as long as the document lives.
+ * write for as long as the document lives; a write of an older `version` than the stored one is refused as `Conflict`.
  */
 export interface DocumentWrite {
   readonly id: DocumentId

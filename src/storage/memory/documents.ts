@@ -66,6 +66,10 @@ export const writeDocument = (
   if (before !== undefined && since !== undefined && before.seq !== since) {
     return conflict(`document ${name}`, `expected it as of commit ${since}, it changed in commit ${before.seq}`)
   }
+  if (before !== undefined && before.version > write.version) {
+    const detail = `expected version ${before.version} or newer, got ${write.version}: newer code wrote it`
+    return conflict(`document ${name}`, detail)
+  }
   const retiredSeq = retire === true ? seq : null
   const record = stored<DocumentRecord>(
     before === undefined

@@ -29,11 +29,11 @@ export const documentReadStatements = {
 
 export const documentWriteStatements = {
   documentUpdate:
-    "UPDATE documents SET version = ?, value = ?, seq = ? WHERE id = ? AND retired_seq IS NULL AND history = ? AND seq = ifnull(?, seq)",
+    "UPDATE documents SET version = ?, value = ?, seq = ? WHERE id = ? AND retired_seq IS NULL AND history = ? AND version <= ? AND seq = ifnull(?, seq)",
   documentInsert:
     "INSERT INTO documents (id, kind, scope, conversation, task, key, version, history, fork, value, created_seq, retired_seq, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
   documentRetire: "UPDATE documents SET retired_seq = ? WHERE id = ?",
-  documentNow: "SELECT history, seq, retired_seq AS retiredSeq FROM documents WHERE id = ?",
+  documentNow: "SELECT history, version, seq, retired_seq AS retiredSeq FROM documents WHERE id = ?",
   newestRevision: "SELECT max(seq) FROM document_revisions WHERE document = ?",
   // a document that is set twice in one commit has one revision of it, the last value
   revision:
@@ -68,6 +68,7 @@ export const encodeDocument = (d: DocumentWrite): DocumentRow => ({
 
 interface Now {
   readonly history: DocumentWrite["history"]
+  readonly version: number
   readonly seq: number
   readonly retiredSeq: number | null
 }
@@ -94,7 +95,7 @@ export const prepareDocumentWrites = (db: Database): ((document: DocumentRow, se
   /** Sets the value, or creates the document; gives the history of the incarnation, which its first write decides. */
   const set = (document: DocumentRow, seq: number): DocumentWrite["history"] => {
     const { history, id, name, since, value, version } = document
-    if (update.run(version, value, seq, id, history, since).changes === 1) return history
+    if (update.run(version, value, seq, id, history, version, since).changes === 1) return history
     const before = now.get(id)
     if (before === undefined) {
       if (since !== null) throw new Conflict({ what: `document ${name}`, detail: "it does not exist" })
@@ -106,7 +107,11 @@ export const prepareDocumentWrites = (db: Database): ((document: DocumentRow, se
       const detail = `expected it as of commit ${since}, it changed in commit ${before.seq}`
       throw new Conflict({ what: `document ${name}`, detail })
     }
-    update.run(version, value, seq, id, before.history, null)
+    if (before.version > version) {
+      const detail = `expected version ${before.version} or newer, got ${version}: newer code wrote it`
+      throw new Conflict({ what: `document ${name}`, detail })
+    }
+    update.run(version, value, seq, id, before.history, version, null)
     return before.history
   }
 
