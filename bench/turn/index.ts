@@ -1,11 +1,13 @@
 /**
  * A durable turn (user input, tool call, tool result, answer; every step committed; instant model): the whole product path beside LangGraph JS
- * with its SQLite checkpointer and beside the raw rows. Ours and the floor alternate; LangGraph runs once, since it takes minutes.
+ * with its SQLite checkpointer, beside @effect/workflow, and beside the raw rows; and the bare engine path beside the raw rows. Ours and the
+ * floor alternate; the peers run once, LangGraph since it takes minutes.
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { median, type Row } from "../row.ts"
+import { openBare } from "./bare.ts"
 import type { OpenEngine } from "./engine.ts"
 import { openFloor } from "./floor.ts"
 import { openProduct } from "./product.ts"
@@ -21,6 +23,9 @@ interface Shape {
 
 const long: Shape = { conversations: 1, turns: Number(process.env.BENCH_TURNS ?? 500) }
 const wide: Shape = { conversations: 50, turns: 20 }
+
+/** Turns per conversation of @effect/workflow at most: its rate does not depend on them. */
+const WORKFLOW_TURNS = 100
 
 /** The first and the last turns whose medians are compared. */
 const EDGE = 50
@@ -71,22 +76,31 @@ const compare = async (shape: Shape, peer: OpenEngine) => {
   // Beforehand until the code is compiled, which takes about a thousand turns: a node runs for days.
   await measure(openProduct, { conversations: 10, turns: 100 })
   await measure(openFloor, { conversations: 10, turns: 100 })
+  await measure(openBare, { conversations: 10, turns: 100 })
   const ours: Array<Measured> = []
+  const bare: Array<Measured> = []
   const floor: Array<Measured> = []
   for (let round = 0; round < ROUNDS; round++) {
     ours.push(await measure(openProduct, shape))
+    bare.push(await measure(openBare, shape))
     floor.push(await measure(openFloor, shape))
   }
-  return { ours, floor, peer: await measure(peer, shape) }
+  const { openWorkflow } = await import("./workflow.ts")
+  const workflow = await measure(openWorkflow, {
+    conversations: shape.conversations,
+    turns: Math.min(shape.turns, WORKFLOW_TURNS),
+  })
+  return { ours, bare, floor, workflow, peer: await measure(peer, shape) }
 }
 
 const rateRows = (
   title: string,
-  { ours, floor, peer }: Awaited<ReturnType<typeof compare>>,
+  { ours, bare, floor, workflow, peer }: Awaited<ReturnType<typeof compare>>,
   target: { readonly ratio: number; readonly rate: number | null },
 ): ReadonlyArray<Row> => {
   const mine = middle(ours, ({ rate }) => rate)
   const raw = middle(floor, ({ rate }) => rate)
+  const engine = middle(bare, ({ rate }) => rate)
   const ratio = mine / peer.rate
   return [
     {
@@ -102,6 +116,16 @@ const rateRows = (
       ratio: mine / raw,
       target: "",
       met: true,
+    },
+    {
+      name: `${title}, beside @effect/workflow`,
+      ...{ ours: mine, peer: workflow.rate, unit: "turns/s", ratio: mine / workflow.rate },
+      ...{ target: "", met: true },
+    },
+    {
+      name: `${title}, the bare engine beside the raw rows`,
+      ...{ ours: engine, peer: raw, unit: "turns/s", ratio: engine / raw },
+      ...{ target: "≥ 0.625 (≤ 1.6 × the time)", met: engine >= raw / 1.6 },
     },
   ]
 }

@@ -23,7 +23,7 @@ import type { OpenEngine } from "./engine.ts"
 import { answerText, promptText, toolArguments, toolOutput } from "./turn.ts"
 
 const info = {
-  ...{ id: "instant/model", provider: "instant", name: "model", contextWindow: null },
+  ...{ id: "instant/model", provider: "instant", name: "model", contextWindow: 1_000_000_000 },
   ...{ images: false, thinking: false, isDefault: true },
 }
 
