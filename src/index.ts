@@ -1,5 +1,5 @@
 /**
- * What a library user imports: the vocabulary, the ports and the contract of conversations.
+ * What a library user imports: the layer for an Effect application, the vocabulary, the ports and the contract of conversations.
  */
 export * from "./actors/contract.ts"
 export * as Actors from "./actors/kernel/index.ts"
@@ -8,6 +8,7 @@ export * from "./actors/task/index.ts"
 export * from "./domain/artifact.ts"
 export * from "./domain/conversation.ts"
 export * from "./domain/document.ts"
+export * from "./domain/effect.ts"
 export * from "./domain/entry.ts"
 export * from "./domain/event.ts"
 export * from "./domain/failure.ts"
@@ -26,8 +27,22 @@ export * from "./models/model.ts"
 export * from "./models/sdk/provider.ts"
 export type { ModelsOptions } from "./models/service.ts"
 export * from "./models/settings.ts"
+export * from "./storage/artifacts.ts"
 export * from "./storage/errors.ts"
+export { OwnedElsewhere } from "./storage/sqlite/ownership.ts"
+export { SqliteReader, SqliteStore, type SqliteStoreOptions } from "./storage/sqlite/store.ts"
 export * from "./storage/store.ts"
+export { type OpenOptions, SuperPi, type SuperPiError, type SuperPiService, type SuperPiServices } from "./super-pi.ts"
+export * from "./super-pi-conversation.ts"
+export {
+  type ConversationDefaults,
+  type DatabaseFile,
+  InvalidOptions,
+  type ModelsOption,
+  type StorageOption,
+  type SuperPiOptions,
+} from "./super-pi-options.ts"
 export * as Supervisors from "./supervisors/index.ts"
 export { tasksLayer } from "./supervisors/tasks.ts"
+export { defineTool, effectInDoubt, type ToolDefinition, toolFailure } from "./tools/define.ts"
 export type * from "./tools/tool.ts"
