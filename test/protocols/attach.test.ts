@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Chunk, Deferred, Effect, Exit, Fiber, Logger, LogLevel, Option, Scope, Stream } from "effect"
 import type { Event } from "../../src/domain/event.ts"
-import { ConversationId } from "../../src/domain/ids.ts"
+import { ConversationId, EntryId } from "../../src/domain/ids.ts"
 import { text } from "../../src/domain/message.ts"
 import { attach } from "../../src/protocols/attach/attach.ts"
 import { attachedSessions } from "../../src/protocols/attach/derive.ts"
@@ -51,6 +51,19 @@ describe("an attached process", () => {
       expect(yield* remote.cancel(target)).toEqual({ cancelled: false })
       expect(yield* remote.configure({ ...target, agent: { model: "m" } })).toMatchObject({ model: "m" })
       expect(yield* remote.retry(target)).toMatchObject({ state: "idle" })
+      const note = yield* remote.write({ ...target, kind: "app.note", requestId: "n" })
+      expect(note).toMatchObject({ status: "done" })
+      expect(yield* remote.write({ ...target, kind: "app.note", requestId: "n" })).toEqual(note)
+      const edits = [{ type: "omit" as const, entry: EntryId.make(3) }]
+      expect(yield* remote.write({ ...target, edits, head: "self", requestId: null })).toMatchObject({ status: "done" })
+      expect(yield* remote.reset({ ...target, handoff: "go on", requestId: null })).toMatchObject({ status: "done" })
+      const found = yield* remote.submission({ ...target, submissionId: null, requestId: "n" })
+      expect(found).toMatchObject({ submission_id: note.submission_id, request_id: "n" })
+      expect(yield* remote.submissions(target)).toEqual([])
+      const ended = { ...target, submissionId: note.submission_id }
+      expect(yield* Effect.flip(remote.withdraw(ended))).toMatchObject({ _tag: "Refused", rule: "submission_status" })
+      const forked = { ...target, entryId: EntryId.make(3), agent: { cwd: "/" }, title: "branch", requestId: null }
+      expect(yield* remote.fork(forked)).toMatchObject({ title: "branch", cwd: "/" })
       expect((yield* remote.tree).name).toBe("node")
       expect(yield* remote.remove(target)).toEqual({ removed: true })
     }),

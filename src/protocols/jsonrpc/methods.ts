@@ -14,14 +14,18 @@ import {
   ConfigureParams,
   ConversationParams,
   EffectsParams,
+  ForkParams,
   ListParams,
   NoParams,
   OpenParams,
   paramsDecoder,
+  ResetParams,
   SettleEffectParams,
+  SubmissionParams,
   SubmitParams,
   UnwatchParams,
   WatchParams,
+  WriteParams,
 } from "./params.ts"
 import type { Watches } from "./watches.ts"
 
@@ -78,6 +82,12 @@ export const makeMethods = (service: Service, watches: Watches): Methods => {
   const methods = new Map<string, Method>([
     ["session.open", light(OpenParams, (params) => sessions.open({ ...params, ...as }))],
     ["session.submit", light(SubmitParams, (params) => sessions.submit({ ...params, ...as }))],
+    ["session.write", light(WriteParams, (params) => sessions.write({ ...params, ...as }))],
+    ["session.reset", light(ResetParams, (params) => sessions.reset({ ...params, ...as }))],
+    ["session.withdraw", light(AwaitParams, (params) => sessions.withdraw({ ...params, ...as }))],
+    ["session.fork", heavy(ForkParams, (params) => sessions.fork({ ...params, ...as }))],
+    ["session.submission", light(SubmissionParams, (params) => sessions.submission({ ...params, ...as }))],
+    ["session.submissions", heavy(ConversationParams, (params) => sessions.submissions({ ...params, ...as }))],
     ["session.await", light(AwaitParams, (params) => sessions.awaitSubmission({ ...params, ...as }))],
     [
       "session.watch",

@@ -4,10 +4,13 @@
 import { Either, ParseResult, Schema } from "effect"
 import { AgentDocument } from "../../domain/document.ts"
 import { EffectAnswer } from "../../domain/effect.ts"
+import { ContextEdit } from "../../domain/entry.ts"
 import type { InvalidRequest } from "../../domain/failure.ts"
-import { ConversationId, SubmissionId, TaskId } from "../../domain/ids.ts"
-import { text, UserPart } from "../../domain/message.ts"
+import { ConversationId, EntryId, SubmissionId, TaskId } from "../../domain/ids.ts"
+import { Json } from "../../domain/json.ts"
+import { Message, text, UserPart } from "../../domain/message.ts"
 import { WhenBusy } from "../../domain/submission.ts"
+import { InputEntry, WriteHead } from "../../domain/write.ts"
 import { invalidParams } from "./errors.ts"
 import { describe } from "./message.ts"
 
@@ -64,6 +67,30 @@ export const SubmitParams = Schema.Struct({
   conversationId,
   content,
   whenBusy: Schema.optionalWith(WhenBusy, { default: (): WhenBusy => "followUp" }),
+  entry: Schema.optional(InputEntry),
+  requestId: orNull(string),
+})
+/** Every part of a write may be left out; what must be there together is said by the sessions. */
+export const WriteParams = Schema.Struct({
+  conversationId,
+  kind: orNull(string),
+  data: orNull(Json),
+  model: Schema.optionalWith(Schema.Array(Message), { default: (): ReadonlyArray<Message> => [] }),
+  head: orNull(described(WriteHead, 'an entry id or "self"')),
+  edits: Schema.optionalWith(Schema.Array(ContextEdit), { default: (): ReadonlyArray<ContextEdit> => [] }),
+  requestId: orNull(string),
+})
+export const ResetParams = Schema.Struct({ conversationId, handoff: orNull(string), requestId: orNull(string) })
+export const ForkParams = Schema.Struct({
+  conversationId,
+  entryId: orNull(described(EntryId, "a positive integer")),
+  agent: Schema.optionalWith(AgentDocument, { default: () => ({}) }),
+  title: orNull(string),
+  requestId: orNull(string),
+})
+export const SubmissionParams = Schema.Struct({
+  conversationId,
+  submissionId: orNull(described(SubmissionId, "a positive integer")),
   requestId: orNull(string),
 })
 export const AwaitParams = Schema.Struct({ conversationId, submissionId })
