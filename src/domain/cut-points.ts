@@ -45,13 +45,17 @@ const parted = (messages: ReadonlyArray<ReadonlyArray<Message>>): ReadonlyArray<
   return barred
 }
 
-/** Positions at which a context may be cut, ascending, from 1 to its length. */
+/**
+ * Positions at which a context may be cut, ascending, from 1 to its length. Not behind an input that is still to be answered: it would have
+ * to be carried over the cut.
+ */
 export const cutPoints = (messages: ReadonlyArray<ReadonlyArray<Message>>): ReadonlyArray<number> => {
   const barred = parted(messages)
+  const endsWithInput = messages.findLast((list) => list.length > 0)?.at(-1)?.role === "user"
   const points: Array<number> = []
   for (let k = 1; k <= messages.length; k++) {
     const first = messages[k]?.[0]
-    const opens = k === messages.length || first?.role === "user" || first?.role === "assistant"
+    const opens = (k === messages.length && !endsWithInput) || first?.role === "user" || first?.role === "assistant"
     if (opens && barred[k] !== true) points.push(k)
   }
   return points
@@ -85,6 +89,6 @@ export const chooseCut = (messages: ReadonlyArray<ReadonlyArray<Message>>, room:
     else if (last !== null) break
   }
   if (best !== null && best < end) return best
-  if (last !== null && last.kept <= room.most) return last.at
+  if (last !== null && (last.kept <= room.most || best === null)) return last.at
   return best
 }

@@ -7,15 +7,17 @@
 import {
   type Action,
   type CallSlot,
+  type Compaction,
   type Data,
   defaultPolicy,
   type Env,
+  type Job,
   type MachineEvent,
   type Policy,
   type Reply,
 } from "../../src/actors/conversation/machine/data.ts"
 import { decide } from "../../src/actors/conversation/machine/decide.ts"
-import { contextState } from "../../src/domain/context.ts"
+import { contextOf, contextState } from "../../src/domain/context.ts"
 import type { AgentDocument, DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
 import type { EffectAnswer } from "../../src/domain/effect.ts"
 import type { Entry } from "../../src/domain/entry.ts"
@@ -25,9 +27,10 @@ import type { ToolCallPart, UserPart } from "../../src/domain/message.ts"
 import { text } from "../../src/domain/message.ts"
 import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
 import type { Task } from "../../src/domain/task.ts"
+import { estimateMessages } from "../../src/domain/token-estimate.ts"
 import { type EntryDraft, resetDraft } from "../../src/domain/write.ts"
 import type { ModelError } from "../../src/models/model.ts"
-import { ModelRejected, ModelTransient } from "../../src/models/model.ts"
+import { ContextOverflow, ModelRejected, ModelTransient } from "../../src/models/model.ts"
 import type { Commit } from "../../src/storage/store.ts"
 import type { ToolControl } from "../../src/tools/tool.ts"
 
@@ -39,6 +42,7 @@ export type PendingJob =
   | { readonly type: "calls"; readonly token: number; readonly calls: ReadonlyArray<ToolCallPart> }
   | { readonly type: "tool"; readonly slot: CallSlot; happened: boolean }
   | { readonly type: "reconcile"; readonly slot: CallSlot }
+  | { readonly type: "compaction"; readonly compaction: Compaction }
 
 /** What a caller was told. */
 export interface Answer {
@@ -63,6 +67,8 @@ const legal = new Set([
   "waiting>waiting",
   "waiting>running",
   "waiting>terminal",
+  // Parked, because what it waited for took the process along too often.
+  "waiting>pending",
   "sleeping>running",
   "sleeping>sleeping",
   "sleeping>terminal",
@@ -102,6 +108,10 @@ export class Driver {
   readonly world = new Map<string, number>()
   /** Tasks whose job ended without a result while the process lived on. */
   readonly broken = new Set<TaskId>()
+  /** Tokens of the model's window; null: everything fits. */
+  window: number | null = null
+  /** What the model says. */
+  said = "said"
   /** The process dies around this commit, counted from 1: whatever was called then throws {@link Died}, and `kill` begins the next life. */
   dying: { readonly commit: number; readonly when: "before" | "after" } | null = null
   now = 1_000
@@ -142,8 +152,13 @@ export class Driver {
       parked: null,
       cancels: [],
       compactions: [],
-      compactionFailure: null,
+      compactionFailure: this.live()?.compactionFailure ?? null,
     }
+  }
+
+  private live(): LiveDocument | null {
+    const record = [...this.documents.values()].find((one) => one.kind === "pi.live")
+    return (record?.value as LiveDocument | undefined) ?? null
   }
 
   private recover(): void {
@@ -151,7 +166,6 @@ export class Driver {
     const submissions = [...this.submissions.values()].filter(
       (row) => row.status === "queued" || row.status === "placed",
     )
-    const live = [...this.documents.values()].find((record) => record.kind === "pi.live")
     const results = new Set<string>()
     for (const entry of this.entries) for (const m of entry.model) if (m.role === "tool") results.add(m.callId)
     this.send({
@@ -159,7 +173,7 @@ export class Driver {
       stored: {
         tasks: open,
         submissions,
-        live: (live?.value as LiveDocument | undefined) ?? null,
+        live: this.live(),
         results,
         batch: this.entries.findLast((entry) => entry.kind === "pi.assistant") ?? null,
       },
@@ -267,7 +281,12 @@ export class Driver {
       case "reconcile":
         this.jobs.push({ type: "reconcile", slot: action.slot })
         return
+      case "compact":
+        if (this.tasks.get(action.compaction.task.id)?.status !== "running") throw new Error("asked before its intent")
+        this.jobs.push({ type: "compaction", compaction: action.compaction })
+        return
       case "stopJobs":
+      case "stopCompaction":
         // As with the shell: each job ends by itself, later, with a `jobEnded`.
         return
       case "timer":
@@ -322,8 +341,14 @@ export class Driver {
     this.send({ type: "configure", agent, reply: this.reply("configure") })
   }
 
-  fire(timer: "backoff" | "flush"): void {
+  compact(instructions: string | null = null): void {
+    const target = { model: "test/model", window: this.window }
+    this.send({ type: "compact", instructions, target, reply: this.reply("compact") })
+  }
+
+  fire(timer: "backoff" | "flush" | "compaction"): void {
     if (!this.timers.delete(timer)) return
+    if (timer === "compaction") this.now += this.policy.backoffMaxMs
     this.send({ type: "timer", timer })
   }
 
@@ -373,15 +398,17 @@ export class Driver {
     const job = this.take(at)
     switch (job?.type) {
       case "prepare":
-        this.send({ type: "prepared", token: job.token, model: "test/model", window: null, system: null })
+        this.send({ type: "prepared", token: job.token, model: "test/model", window: this.window, system: null })
         return
       case "model": {
         const parts = calls.map(
           (name, k): ToolCallPart => ({ type: "toolCall", id: `c${++this.ids}-${k}`, name, arguments: {} }),
         )
-        const content = [text("said"), ...parts]
+        const content = [text(this.said), ...parts]
         const stopReason = calls.length > 0 ? "tool_calls" : "stop"
-        const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 }
+        // Without a window everything fits.
+        const input = this.window === null ? 1 : estimateMessages(contextOf(this.data.context))
+        const usage = { input, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 }
         this.send({ type: "responded", token: job.token, finished: { content, stopReason, usage } })
         return
       }
@@ -416,20 +443,39 @@ export class Driver {
         this.send({ type: "reconciled", task: job.slot.task.id, found })
         return
       }
+      case "compaction":
+        this.send({
+          type: "compacted",
+          task: job.compaction.task.id,
+          summary: { text: "%%% garbage", todo: "- [pending] go on" },
+          model: "test/model",
+          usage: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 },
+        })
+        return
       case undefined:
     }
   }
 
-  /** Fails the model or prepare job at `at`. */
+  /** The service says that the context of the model job at `at` is too long. */
+  overflow(at: number): void {
+    const job = this.jobs[at]
+    if (job?.type !== "model") return
+    this.take(at)
+    const error = new ContextOverflow({ model: "test/model", detail: "too long" })
+    this.send({ type: "modelFailed", token: job.token, error })
+  }
+
+  /** Fails the model, prepare or compaction job at `at`. */
   failModel(at: number, transient: boolean): void {
     const job = this.jobs[at]
-    if (job === undefined || (job.type !== "model" && job.type !== "prepare")) return
+    if (job === undefined || (job.type !== "model" && job.type !== "prepare" && job.type !== "compaction")) return
     this.take(at)
     const base = { model: "test/model", status: 500, detail: "no" }
     const error: ModelError = transient
       ? new ModelTransient({ ...base, reason: "server_error", retryAfterMs: null })
       : new ModelRejected(base)
-    this.send({ type: "modelFailed", token: job.token, error })
+    if (job.type === "compaction") this.send({ type: "compactionFailed", task: job.compaction.task.id, error })
+    else this.send({ type: "modelFailed", token: job.token, error })
   }
 
   /** The job at `at` crashes, or ends because it was stopped. */
@@ -440,7 +486,12 @@ export class Driver {
       how === "stopped"
         ? ({ type: "stopped" } as const)
         : ({ type: "crashed", reference: "r", message: "broke" } as const)
-    const named = "slot" in job ? { type: job.type, task: job.slot.task.id } : { type: job.type, token: job.token }
+    const named: Job =
+      job.type === "compaction"
+        ? { type: job.type, task: job.compaction.task.id }
+        : "slot" in job
+          ? { type: job.type, task: job.slot.task.id }
+          : { type: job.type, token: job.token }
     if (job.type === "tool") this.broken.add(job.slot.task.id)
     this.send({ type: "jobEnded", job: named, end })
   }
@@ -450,12 +501,19 @@ export class Driver {
     for (let steps = 0; this.jobs.length > 0 || this.timers.size > 0; steps++) {
       if (steps > 10_000) throw new Error("the machine does not come to rest")
       if (this.jobs.length > 0) {
-        if (this.data.run?.cancelling === true) this.end(0, "stopped")
+        if (this.stopping(this.jobs[0])) this.end(0, "stopped")
         else this.finish(0)
       } else {
         this.fire("backoff")
         this.fire("flush")
+        this.fire("compaction")
       }
     }
+  }
+
+  /** Whether a cancel stops the job. */
+  private stopping(job: PendingJob | undefined): boolean {
+    if (job?.type !== "compaction") return this.data.run?.cancelling === true
+    return this.data.compactions.some((one) => one.task.id === job.compaction.task.id && one.cancelling)
   }
 }

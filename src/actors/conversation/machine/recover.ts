@@ -92,6 +92,12 @@ const resume = (
     return
   }
   d.patchRun({ attempt: checkpoint.attempt, overflowed: checkpoint.overflowed === true })
+  const awaited = task.waitingOn?.on.some((id) => d.data.compactions.some((one) => one.task.id === id)) === true
+  if (awaited) {
+    d.patchRun({ generation: d.putTask({ ...generation, status: "waiting", waitingOn: task.waitingOn }) })
+    d.to("compacting")
+    return
+  }
   if (task.status === "sleeping") {
     const at = task.wakeAt ?? d.env.now
     d.patchRun({ generation: task, retry: { attempt: checkpoint.attempt, at, reason: "resumed after a restart" } })
