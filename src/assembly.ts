@@ -4,10 +4,7 @@
  * that one goes (docs/attach.md).
  */
 import { randomUUID } from "node:crypto"
-import { hostname, platform, release } from "node:os"
 import { Effect, Layer, type Scope } from "effect"
-import { compactionSlots } from "./actors/conversation/compaction-slots.ts"
-import { defaultPolicy } from "./actors/conversation/machine/data.ts"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
 import { Sessions, type SessionsService } from "./actors/sessions.ts"
@@ -17,6 +14,7 @@ import { modelSettings } from "./cli/settings.ts"
 import type { Failure } from "./domain/failure.ts"
 import { Models } from "./models/model.ts"
 import { makeModels } from "./models/service.ts"
+import { nodeSettings } from "./node-settings.ts"
 import { attachedSessions } from "./protocols/attach/derive.ts"
 import type { Peer } from "./protocols/attach/handshake.ts"
 import { takeover } from "./protocols/attach/takeover.ts"
@@ -29,28 +27,19 @@ import { nodeLayer } from "./supervisors/node.ts"
 import { workersLayer } from "./supervisors/workers.ts"
 import { BuiltinTools } from "./tools/builtin-tools.ts"
 
-/** How long an idle conversation stays in memory, in ms. */
-const idleMs = 30_000
-
 const peer = (): Peer => ({ program: "super-pi", version: version(), pid: process.pid, instance: randomUUID() })
-
-/** Summaries beside the work that a node makes at once. */
-const summariesAtOnce = 2
 
 /** Everything that one node is made of, over the database at `path`. */
 const servicesOf = (path: string, options: NodeOptions) => {
   const models = modelSettings(options.settings)
-  const settings = Layer.succeed(ConversationSettings, {
-    node: `${hostname()}-${process.pid}`,
-    policy: { ...defaultPolicy, compaction: options.settings.compaction ?? {} },
-    defaultMode: options.mode ?? "auto",
-    defaultEffort: models.effort,
-    defaultCwd: options.cwd,
-    confined: true,
-    platform: `${platform()} ${release()}`,
-    idleMs,
-    compactionSlots: compactionSlots(summariesAtOnce),
-  })
+  const settings = Layer.sync(ConversationSettings, () =>
+    nodeSettings({
+      cwd: options.cwd,
+      mode: options.mode,
+      effort: models.effort,
+      policy: { compaction: options.settings.compaction ?? {} },
+    }),
+  )
   return Layer.mergeAll(
     SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" }),
     Layer.sync(Models, () => makeModels({ env: options.env, settings: models })),
