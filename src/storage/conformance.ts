@@ -7,6 +7,7 @@ import type { Effect, Scope } from "effect"
 import type * as FastCheck from "fast-check"
 import { artifacts } from "./conformance/artifacts.ts"
 import { atomicity } from "./conformance/atomicity.ts"
+import { documents } from "./conformance/documents.ts"
 import { forks } from "./conformance/forks.ts"
 import { jobs } from "./conformance/jobs.ts"
 import { listings } from "./conformance/listings.ts"
@@ -54,6 +55,7 @@ export const storageConformance = (kit: TestKit, engine: Engine): void => {
       forks(kit, sessions)
       removal(kit, sessions)
       values(kit, sessions)
+      documents(kit, sessions)
       tasks(kit, sessions)
       jobs(kit, sessions)
       artifacts(kit, sessions)

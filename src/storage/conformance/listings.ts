@@ -129,7 +129,7 @@ export const listings = ({ describe, it, expect }: TestKit, sessions: Sessions):
           const second = yield* session.commit({ documents: [document(id, of, { value: 2, version: 2 })] })
           const [row] = yield* session.store().documents(of)
           expect([row?.value, row?.version, row?.createdSeq, row?.seq]).toEqual([2, 2, first, second])
-          yield* session.commit({ documents: [document(id, of, { value: 3, retire: true })] })
+          yield* session.commit({ documents: [document(id, of, { value: 3, version: 2, retire: true })] })
           expect(yield* session.store().documents(of)).toEqual([])
           expect(yield* session.refusal({ documents: [document(id, of, { value: 4 })] })).toBe("Conflict")
         }),
