@@ -20,6 +20,8 @@ export interface CrashCase {
   readonly crash: CrashPoint | null
   /** Whether a second input is queued while the first turn runs its calls. */
   readonly followUp: boolean
+  /** Whether the conversation is long, so that the turn's second request waits for a compaction. */
+  readonly compaction: boolean
 }
 
 /** Lines that the child prints, each before it goes on: what they say was acknowledged. */
@@ -38,6 +40,8 @@ export type ChildLine =
 
 export const prompt = "please work"
 export const answer = "all three are done"
+/** What comes before the turn where a compaction is wanted. */
+export const storyPrompt = "a long story"
 export const nextPrompt = "and then?"
 export const nextAnswer = "nothing more"
 
@@ -47,11 +51,15 @@ export const safeLine = "look b.2"
 /** A turn with three calls at once (unsafe, safe, unsafe), then the answer. */
 export const script: Script = {
   rules: [
+    { match: "^Summarise the conversation below", steps: [{ text: "## Goal\nto work" }] },
+    { match: "^The earlier part of this conversation was compacted", steps: [{ text: answer }] },
+    { match: `^${storyPrompt}$`, steps: [{ text: "once upon a time ".repeat(200) }] },
     {
       match: "^please work$",
       steps: [
         {
           text: "three calls",
+          usage: [120_000, 10],
           tools: [
             { name: "append", args: { line: "start a.1" } },
             { name: "look", args: { line: safeLine } },

@@ -17,7 +17,7 @@ import { type Commit, Store, type StoreService } from "../../src/storage/store.t
 import { nodeLayer } from "../../src/supervisors/node.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import { makeTools, Tools } from "../../src/tools/tools.ts"
-import { type ChildLine, type CrashCase, type CrashPoint, nextPrompt, prompt, script } from "./case.ts"
+import { type ChildLine, type CrashCase, type CrashPoint, nextPrompt, prompt, script, storyPrompt } from "./case.ts"
 
 const given: CrashCase = JSON.parse(process.env.SUPER_PI_CRASH_CASE ?? "null")
 
@@ -94,7 +94,9 @@ const logger = (name: string, replay: "safe" | "unsafe") =>
 
 const settings = Layer.succeed(ConversationSettings, {
   node: `child-${process.pid}`,
-  policy: defaultPolicy,
+  policy: given.compaction
+    ? { ...defaultPolicy, compaction: { mode: "summary", reserveTokens: 100_000, backgroundTokens: 0 } }
+    : defaultPolicy,
   defaultMode: "auto",
   defaultEffort: undefined,
   defaultCwd: given.workspace,
@@ -129,6 +131,7 @@ const life: Effect.Effect<void, Failure, Sessions> = Effect.gen(function* () {
     Effect.map(sessions.awaitSubmission({ conversationId, submissionId }), ({ status, text }) =>
       print({ type: "settled", request, status, text }),
     )
+  if (given.compaction) yield* settle(yield* submit(storyPrompt, "story"), "story")
   const turn = yield* submit(prompt, "turn")
   const next = given.followUp ? yield* submit(nextPrompt, "next") : null
   yield* Deferred.succeed(queued, undefined)

@@ -3,17 +3,21 @@
  * each restart: the same answer, nothing acknowledged missing, no unsafe call twice, a history that every provider accepts.
  */
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest"
+import { EntryKind } from "../../src/domain/entry.ts"
 import { contextFaults } from "../../stress/context-faults.ts"
 import { faultsAtRest } from "../../stress/invariants.ts"
 import { bundleProgram, type Program } from "../support/program.ts"
 import { answer, type ChildLine, type CrashPoint, nextAnswer, safeLine, unsafeTokens } from "./case.ts"
-import { Lives } from "./lives.ts"
+import { Lives, type Variant } from "./lives.ts"
 
 /** Commits, model requests and calls of the turn when nothing kills it; the first test holds them to the truth. */
 const whole = { commit: 8, model: 2, tool: 3 }
 
 /** The same with a second input that is queued meanwhile and answered in one turn of its own. */
 const withFollowUp = { commit: 10, model: 3, tool: 3 }
+
+/** With a first turn, and a compaction before the last request. */
+const withCompaction = { commit: 12, model: 4, tool: 3 }
 
 /** Two processes one after the other; the time is for a machine that does much else. */
 vi.setConfig({ testTimeout: 180_000 })
@@ -32,8 +36,9 @@ const settledOf = (lines: ReadonlyArray<ChildLine>, request = "turn") =>
 const killed = (point: CrashPoint): string => `${point.when} ${point.at} ${point.n}`
 
 /** Kills at each point in turn, then lets one life run to its end. */
-const survives = async (points: ReadonlyArray<CrashPoint>, followUp = false): Promise<void> => {
-  const lives = new Lives(program.file, followUp)
+const survives = async (points: ReadonlyArray<CrashPoint>, variant: Variant = {}): Promise<void> => {
+  const { compaction = false, followUp = false } = variant
+  const lives = new Lives(program.file, variant)
   try {
     for (const point of points) {
       const life = await lives.live(point)
@@ -47,7 +52,9 @@ const survives = async (points: ReadonlyArray<CrashPoint>, followUp = false): Pr
     expect(faultsAtRest(lives.world(), lives.effects(), contextFaults)).toEqual([])
     for (const token of unsafeTokens) expect(lives.effects().get(token)?.starts ?? 0).toBeLessThanOrEqual(1)
     expect(lives.written(safeLine)).toBeGreaterThanOrEqual(1)
-    expect(lives.world().submissions).toHaveLength(followUp ? 2 : 1)
+    expect(lives.world().submissions).toHaveLength(followUp || compaction ? 2 : 1)
+    const placed = lives.world().entries.filter((entry) => entry.kind === EntryKind.compaction)
+    expect(placed).toHaveLength(compaction ? 1 : 0)
   } finally {
     lives.remove()
   }
@@ -96,7 +103,7 @@ describe("a turn with three tool calls", () => {
 
 describe("the same turn with a second input queued", () => {
   it("makes as many commits and requests as are killed below", async () => {
-    const lives = new Lives(program.file, true)
+    const lives = new Lives(program.file, { followUp: true })
     try {
       const life = await lives.live(null)
       expect(life.lines.find((line) => line.type === "counts")).toEqual({ type: "counts", ...withFollowUp })
@@ -120,7 +127,33 @@ describe.concurrent("killed once, it ends the same", () => {
 describe.concurrent("killed once with a second input queued, both are answered", () => {
   const after = numbers(withFollowUp.commit).map((n): CrashPoint => ({ at: "commit", n, when: "after" }))
   it.each(after.map((point) => [killed(point), point] as const))("%s", async (_, point) => {
-    await survives([point], true)
+    await survives([point], { followUp: true })
+  })
+})
+
+describe("the same turn in a long conversation, whose second request waits for a compaction", () => {
+  it("makes as many commits and requests as are killed below", async () => {
+    const lives = new Lives(program.file, { compaction: true })
+    try {
+      const life = await lives.live(null)
+      expect(life.lines.find((line) => line.type === "counts")).toEqual({ type: "counts", ...withCompaction })
+      expect(settledOf(life.lines)).toMatchObject({ status: "done", text: answer })
+      expect(faultsAtRest(lives.world(), lives.effects(), contextFaults)).toEqual([])
+    } finally {
+      lives.remove()
+    }
+  })
+})
+
+describe.concurrent("killed once around its compaction, it is compacted once and ends the same", () => {
+  const around = (at: "commit" | "model", from: number, whens: ReadonlyArray<CrashPoint["when"]>) =>
+    numbers(withCompaction[at])
+      .filter((n) => n >= from)
+      .flatMap((n) => whens.map((when): CrashPoint => ({ at, n, when })))
+  // The compaction is the third request; before its first commit the turn is the one that is killed above.
+  const points = [...around("commit", 8, ["before", "after"]), ...around("model", 3, ["before", "during", "after"])]
+  it.each(points.map((point) => [killed(point), point] as const))("%s", async (_, point) => {
+    await survives([point], { compaction: true })
   })
 })
 

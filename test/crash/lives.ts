@@ -60,25 +60,28 @@ const missing = (lines: ReadonlyArray<ChildLine>, world: World): ReadonlyArray<s
   })
 }
 
+/** What is different from the plain turn; see {@link CrashCase}. */
+export type Variant = Partial<Pick<CrashCase, "followUp" | "compaction">>
+
 export class Lives {
   readonly #directory = mkdtempSync(path.join(tmpdir(), "super-pi-crash-"))
   readonly #program: string
-  readonly #followUp: boolean
+  readonly #variant: Variant
   readonly #lines: Array<ChildLine> = []
   readonly db = path.join(this.#directory, "crash.db")
   readonly #effects = path.join(this.#directory, "effects.log")
 
-  /** `followUp`: see {@link CrashCase}. */
-  constructor(program: string, followUp = false) {
+  constructor(program: string, variant: Variant = {}) {
     this.#program = program
-    this.#followUp = followUp
+    this.#variant = variant
     mkdirSync(path.join(this.#directory, "workspace"))
   }
 
   /** Runs one life; `lost` is what it and earlier ones acknowledged and the database does not have. */
   async live(crash: CrashPoint | null): Promise<Life & { readonly lost: ReadonlyArray<string> }> {
     const workspace = path.join(this.#directory, "workspace")
-    const given = { db: this.db, effects: this.#effects, workspace, crash, followUp: this.#followUp }
+    const { compaction = false, followUp = false } = this.#variant
+    const given = { db: this.db, effects: this.#effects, workspace, crash, followUp, compaction }
     const life = await run(this.#program, given)
     this.#lines.push(...life.lines)
     return { ...life, lost: this.#lines.length === 0 ? [] : missing(this.#lines, this.world()) }
