@@ -35,7 +35,7 @@ import { decide } from "./decide.ts"
 import type { RunEnd, TaskAction, TaskEnv, TaskEvent } from "./events.ts"
 import type { TaskFeed } from "./feed.ts"
 import type { LedgerMessage } from "./messages.ts"
-import { freshRow } from "./rows.ts"
+import { freshRow, releasedRow } from "./rows.ts"
 import { Sleepers } from "./sleepers.ts"
 import type { StepWrites } from "./step.ts"
 import { untilStored } from "./stored.ts"
@@ -164,8 +164,7 @@ class Ledger {
     const tasks: Array<TaskRow> = []
     for (const [id, mode] of this.board.live) {
       const row = this.board.rows.get(id)
-      if (row !== undefined)
-        tasks.push(mode === "abort" ? { ...row, node: null } : { ...row, status: "pending", node: null })
+      if (row !== undefined) tasks.push(releasedRow(row, mode))
     }
     if (tasks.length === 0) return Effect.void
     return this.parts.store.commit({ tasks }).pipe(

@@ -1,7 +1,7 @@
 /**
- * The first row of a task. Pure.
+ * The first row of a task, and the row that a clean stop leaves. Pure.
  */
-import type { TaskRow } from "./board.ts"
+import type { RunMode, TaskRow } from "./board.ts"
 
 type Given = Pick<
   TaskRow,
@@ -33,3 +33,7 @@ export const freshRow = (given: Given): TaskRow => ({
   startedAt: null,
   endedAt: null,
 })
+
+/** What a clean stop makes of a task that runs: its next start counts no crash. */
+export const releasedRow = (row: TaskRow, mode: RunMode): TaskRow =>
+  mode === "abort" ? { ...row, node: null } : { ...row, status: "pending", node: null }
