@@ -22,7 +22,7 @@ import type { AgentDocument, DocumentRecord, LiveDocument } from "../../src/doma
 import type { EffectAnswer } from "../../src/domain/effect.ts"
 import type { Entry } from "../../src/domain/entry.ts"
 import type { EventBody } from "../../src/domain/event.ts"
-import type { ConversationId, DocumentId, EntryId, Seq, SubmissionId, TaskId } from "../../src/domain/ids.ts"
+import type { ConversationId, DocumentId, EntryId, JobId, Seq, SubmissionId, TaskId } from "../../src/domain/ids.ts"
 import type { ToolCallPart, UserPart } from "../../src/domain/message.ts"
 import { text } from "../../src/domain/message.ts"
 import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
@@ -197,7 +197,13 @@ export class Driver {
         ++this.ids as T
     const env: Env = {
       now: this.now++,
-      ids: { entry: id<EntryId>(), task: id<TaskId>(), submission: id<SubmissionId>(), document: id<DocumentId>() },
+      ids: {
+        entry: id<EntryId>(),
+        task: id<TaskId>(),
+        submission: id<SubmissionId>(),
+        document: id<DocumentId>(),
+        job: id<JobId>(),
+      },
       node: "test",
       fence: 1,
       random: () => {

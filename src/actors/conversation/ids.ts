@@ -8,13 +8,19 @@ import type { IdsByKind, StoreService } from "../../storage/store.ts"
 import type { Data, IdSource, MachineEvent } from "./machine/data.ts"
 
 const kinds = ["entry", "task", "submission", "document"] as const
-type Kind = (typeof kinds)[number]
+type Kind = (typeof kinds)[number] | "job"
 
 /** Ids fetched at once. */
 const block = 32
 
 export class IdReserve implements IdSource {
-  private readonly reserve: { [K in Kind]: Array<IdsByKind[K]> } = { entry: [], task: [], submission: [], document: [] }
+  private readonly reserve: { [K in Kind]: Array<IdsByKind[K]> } = {
+    entry: [],
+    task: [],
+    submission: [],
+    document: [],
+    job: [],
+  }
   private readonly store: StoreService
 
   constructor(store: StoreService) {
@@ -25,14 +31,21 @@ export class IdReserve implements IdSource {
   readonly task = () => this.draw("task")
   readonly submission = () => this.draw("submission")
   readonly document = () => this.draw("document")
+  readonly job = () => this.draw("job")
 
-  /** Whether `count` ids of every kind can be drawn. */
-  has(count: number): boolean {
-    return kinds.every((kind) => this.reserve[kind].length >= count)
+  /** Whether `count` ids of every kind can be drawn, and `jobs` of jobs. */
+  has(count: number, jobs = 0): boolean {
+    return this.reserve.job.length >= jobs && kinds.every((kind) => this.reserve[kind].length >= count)
   }
 
-  /** Makes sure that `count` ids of every kind can be drawn. */
-  fill(count: number): Effect.Effect<void, CommitError> {
+  /** Makes sure that `count` ids of every kind can be drawn, and `jobs` of jobs. */
+  fill(count: number, jobs = 0): Effect.Effect<void, CommitError> {
+    if (this.reserve.job.length < jobs) {
+      return Effect.zipRight(
+        this.fillKind("job", jobs),
+        Effect.suspend(() => this.fill(count, jobs)),
+      )
+    }
     const short = kinds.filter((kind) => this.reserve[kind].length < count)
     return short.length === 0
       ? Effect.void
@@ -40,7 +53,7 @@ export class IdReserve implements IdSource {
   }
 
   private fillKind<K extends Kind>(kind: K, count: number): Effect.Effect<void, CommitError> {
-    return Effect.map(this.store.mint(kind, Math.max(block, count)), (ids) => {
+    return Effect.map(this.store.mint(kind, kind === "job" ? count : Math.max(block, count)), (ids) => {
       const reserve: Array<IdsByKind[K]> = this.reserve[kind]
       reserve.push(...ids)
     })
@@ -53,6 +66,9 @@ export class IdReserve implements IdSource {
     return id
   }
 }
+
+/** Ids of jobs that a decision about the event can draw: few events need any, so they are not kept in reserve. */
+export const jobIdsNeeded = (event: MachineEvent): number => (event.type === "modelFailed" ? 1 : 0)
 
 /** More ids than one decision about the event can draw, per kind. */
 export const idsNeeded = (data: Data, event: MachineEvent): number =>

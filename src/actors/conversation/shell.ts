@@ -29,7 +29,7 @@ import type { Place } from "./call-context.ts"
 import { compactionJob } from "./compaction-job.ts"
 import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
-import { IdReserve, idsNeeded } from "./ids.ts"
+import { IdReserve, idsNeeded, jobIdsNeeded } from "./ids.ts"
 import { crashMessage, job, modelJob, toolJob } from "./jobs.ts"
 import { isLastWord, isStopped, labelOf, lastWords } from "./last-word.ts"
 import type { Loaded } from "./load.ts"
@@ -115,8 +115,9 @@ export class Shell {
   handle(event: MachineEvent): Effect.Effect<Change> {
     this.forget(event)
     const needed = idsNeeded(this.data, event)
-    if (this.ids.has(needed)) return this.decide(event)
-    return Effect.flatMap(this.stored(this.ids.fill(needed), event), (filled) =>
+    const jobs = jobIdsNeeded(event)
+    if (this.ids.has(needed, jobs)) return this.decide(event)
+    return Effect.flatMap(this.stored(this.ids.fill(needed, jobs), event), (filled) =>
       filled ? this.decide(event) : Effect.succeed(keep<Shell>(this)),
     )
   }

@@ -83,13 +83,13 @@ const encodeUpdate = (update: JobUpdate): EncodedJobs["updates"][number] => {
 
 /** Also notes the conversations that must exist. */
 export const encodeJobs = (commit: Commit, touched: Set<number>): EncodedJobs | null => {
-  const { jobs, jobUpdates, jobClaims, pruneJobs } = commit
-  if (jobs === undefined && jobUpdates === undefined && jobClaims === undefined && pruneJobs === undefined) return null
-  for (const job of jobs ?? none) if (job.conversation !== null) touched.add(job.conversation)
+  const { jobs = none, jobUpdates = none, jobClaims = none, pruneJobs } = commit
+  if (jobs.length + jobUpdates.length + jobClaims.length === 0 && pruneJobs === undefined) return null
+  for (const job of jobs) if (job.conversation !== null) touched.add(job.conversation)
   return {
-    inserts: (jobs ?? none).map(encodeInsert),
-    updates: (jobUpdates ?? none).map(encodeUpdate),
-    claims: jobClaims ?? none,
+    inserts: jobs.map(encodeInsert),
+    updates: jobUpdates.map(encodeUpdate),
+    claims: jobClaims,
     pruning: pruneJobs ?? null,
   }
 }

@@ -17,7 +17,7 @@ import type { EffectAnswer } from "../../../domain/effect.ts"
 import type { Entry } from "../../../domain/entry.ts"
 import type { EventBody, MachineState } from "../../../domain/event.ts"
 import type { Failure } from "../../../domain/failure.ts"
-import type { DocumentId, EntryId, SubmissionId, TaskId } from "../../../domain/ids.ts"
+import type { DocumentId, EntryId, JobId, SubmissionId, TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { AssistantPart, StopReason, SystemMessage, ToolCallPart, UserPart } from "../../../domain/message.ts"
 import type { Submission, WhenBusy } from "../../../domain/submission.ts"
@@ -290,6 +290,8 @@ export interface IdSource {
   readonly task: () => TaskId
   readonly submission: () => SubmissionId
   readonly document: () => DocumentId
+  /** For the events that put a job into a queue (`ids.ts`). */
+  readonly job: () => JobId
 }
 
 /** What a decision may know beside its data. */

@@ -12,6 +12,7 @@ import type { Json } from "../../../domain/json.ts"
 import type { Message } from "../../../domain/message.ts"
 import type { TaskOutcome } from "../../../domain/task.ts"
 import type { EntryDraft } from "../../../domain/write.ts"
+import type { JobInsert } from "../../../storage/job-port.ts"
 import type { DocumentWrite, Unstamped } from "../../../storage/store.ts"
 import type { Action, Data, Decision, Env, Reply, Run, SubmissionRow, TaskRow } from "./data.ts"
 
@@ -26,6 +27,9 @@ export interface ContextChange {
 
 const unchanged: ContextChange = { head: null, edits: [] }
 
+/** A job as a decision words it. */
+export type DraftJob = Omit<JobInsert, "id" | "conversation" | "createdAt">
+
 export class Draft {
   data: Data
   readonly env: Env
@@ -33,6 +37,7 @@ export class Draft {
   private readonly tasks = new Map<TaskId, TaskRow>()
   private readonly submissions = new Map<SubmissionId, SubmissionRow>()
   private readonly documents = new Map<string, DocumentWrite>()
+  private readonly jobs: Array<JobInsert> = []
   private readonly actions: Array<Action> = []
   private title: string | null = null
 
@@ -189,6 +194,11 @@ export class Draft {
     })
   }
 
+  /** Puts a job about this conversation into a queue, in the decision's commit. */
+  addJob(job: DraftJob): void {
+    this.jobs.push({ ...job, id: this.env.ids.job(), conversation: this.data.conversation.id, createdAt: this.env.now })
+  }
+
   putDocument(kind: string, value: Json, history: DocumentHistory = "latest"): void {
     const known: DocumentId | undefined = this.data.documents[kind]
     const id = known ?? this.env.ids.document()
@@ -225,6 +235,7 @@ export class Draft {
             tasks: [...this.tasks.values()],
             submissions: [...this.submissions.values()],
             documents: [...this.documents.values()],
+            jobs: this.jobs,
             conversationUpdates: [
               {
                 id: this.data.conversation.id,

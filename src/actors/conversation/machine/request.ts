@@ -6,6 +6,7 @@ import type { ModelError } from "../../../models/model.ts"
 import { compactOverflow, holdRequest } from "./compact.ts"
 import type { Decision, MachineEvent } from "./data.ts"
 import type { Draft } from "./draft.ts"
+import { retryJob } from "./retry-job.ts"
 import { abortRun, failRun, flushLive, requestCheckpoint } from "./run.ts"
 import { stage } from "./tools.ts"
 
@@ -83,6 +84,7 @@ export const modelFailed = (d: Draft, event: EventOf<"modelFailed">): Decision =
     wakeAt: at,
   })
   if (run.partial.text !== "" || run.partial.thinking !== "") d.publish({ type: "stream_reset", reason })
+  d.addJob(retryJob(generation.id, at))
   d.patchRun({
     generation,
     attempt: run.attempt + 1,
