@@ -10,6 +10,7 @@ import { compactionWords, parkedWords, tokens } from "../protocols/terminal/form
 import { oneLine } from "../protocols/terminal/sanitize.ts"
 import { renderTree } from "../protocols/terminal/tree.ts"
 import { chatHelp } from "./chat-input.ts"
+import { queue } from "./chat-queue.ts"
 import type { ChatScreen } from "./chat-screen.ts"
 import { lineOf } from "./runtime.ts"
 
@@ -73,6 +74,12 @@ const compactNow = ({ sessions, screen, conversationId }: CommandContext, argume
   return Effect.asVoid(Effect.forkDaemon(told))
 }
 
+/** Queued while a turn runs; that it began is told by an event. */
+const reset = ({ sessions, screen, conversationId }: CommandContext, note: string) =>
+  Effect.map(sessions.reset({ conversationId, handoff: note === "" ? null : note, requestId: null }), ({ status }) => {
+    if (status === "queued") screen.say("queued: the context begins anew after the present calls or the answer", "dim")
+  })
+
 export const runSlashCommand = (
   context: CommandContext,
   name: string,
@@ -94,6 +101,10 @@ export const runSlashCommand = (
       })
     case "compact":
       return compactNow(context, argument)
+    case "queue":
+      return queue(context, argument)
+    case "reset":
+      return reset(context, argument)
     case "tree":
       return Effect.map(sessions.tree, (tree) =>
         screen.say(renderTree(tree, { color: false, columns: null, now: Date.now() })),

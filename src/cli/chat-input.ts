@@ -22,6 +22,9 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   },
   { name: "effort", argument: "LEVEL", summary: "none, minimal, low, medium, high or max" },
   { name: "mode", argument: "MODE", summary: "plan, accept-edits or auto" },
+  { name: "fork", argument: "ENTRY", summary: "goes on in a fork, from an entry or from here" },
+  { name: "reset", argument: "NOTE", summary: "begins a new context, from a note or from nothing" },
+  { name: "queue", argument: "NUMBER", summary: "what is queued; with a number, takes that one back" },
   { name: "status", summary: "conversation, model, state and tokens" },
   { name: "cancel", summary: "cancels the running turn (so does Ctrl-C)" },
   {

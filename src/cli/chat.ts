@@ -22,7 +22,7 @@ import { openEditor } from "./chat-editor.ts"
 import { readChatLine } from "./chat-input.ts"
 import { type ChatScreen, makeChatScreen } from "./chat-screen.ts"
 import { nodeOptionsOf, pathsOf } from "./context.ts"
-import { type Choice, choiceOf, openConversation } from "./conversation.ts"
+import { type Choice, choiceOf, forkConversation, openConversation } from "./conversation.ts"
 import { CommandFailure, ExitCode } from "./exit.ts"
 import { modelOf } from "./model-check.ts"
 import { openSessions } from "./node.ts"
@@ -184,6 +184,10 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
             }
             if (read.name === "new") {
               yield* switchTo(yield* openConversation(sessions, { ...chat.choice, id: null, latest: false }, null))
+              return "stay" as const
+            }
+            if (read.name === "fork") {
+              yield* switchTo(yield* forkConversation(sessions, session.conversation_id, read.argument))
               return "stay" as const
             }
             yield* runSlashCommand(

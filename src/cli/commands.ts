@@ -40,6 +40,20 @@ const session: Command = {
       load: () => import("./session-compact.ts"),
     },
     {
+      name: "fork",
+      summary: "Begins a conversation of its own from an entry of another",
+      positionals: [conversationId],
+      options: [option.at, option.db, option.json],
+      load: () => import("./session-fork.ts"),
+    },
+    {
+      name: "reset",
+      summary: "Begins a new context; what came before stays in the transcript and is not sent any more",
+      positionals: [conversationId],
+      options: [option.handoff, option.db, option.json],
+      load: () => import("./session-reset.ts"),
+    },
+    {
       name: "rm",
       summary: "Removes an idle conversation for good",
       positionals: [conversationId],

@@ -5,8 +5,8 @@ import { Effect } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
 import type { AgentDocument } from "../domain/document.ts"
 import type { SessionState } from "../domain/event.ts"
-import type { Failure } from "../domain/failure.ts"
-import { ConversationId } from "../domain/ids.ts"
+import { type Failure, InvalidRequest } from "../domain/failure.ts"
+import { ConversationId, EntryId } from "../domain/ids.ts"
 import type { Invocation } from "./arguments.ts"
 import { agentOf } from "./context.ts"
 import { CommandFailure, usageFailure } from "./exit.ts"
@@ -53,3 +53,21 @@ export const openConversation = (
       requestId: null,
     })
   })
+
+/** A fork of a conversation, at the entry of that number or, where none is named, at its newest one. */
+export const forkConversation = (
+  sessions: SessionsService,
+  conversationId: ConversationId,
+  entry: string,
+): Effect.Effect<SessionState, Failure> => {
+  const id = /^\d{1,15}$/.test(entry) ? Number(entry) : 0
+  if (entry !== "" && id < 1) {
+    return new InvalidRequest({
+      path: "/fork",
+      expected: "an entry number (see: super-pi session show)",
+      actual: JSON.stringify(entry),
+    })
+  }
+  const entryId = entry === "" ? null : EntryId.make(id)
+  return sessions.fork({ conversationId, entryId, agent: {}, title: null, requestId: null })
+}

@@ -66,6 +66,19 @@ export const limit = integer("limit", "N", "At most this many (1 to 1000, defaul
 
 export const instructions = text("instructions", "TEXT", "What the summary should look at above all")
 
+export const at = integer(
+  "at",
+  "ENTRY",
+  "The last entry to take along (default: the newest; session show has the numbers)",
+  {
+    min: 1,
+    max: Number.MAX_SAFE_INTEGER,
+    what: "an entry number (see: super-pi session show)",
+  },
+)
+
+export const handoff = text("handoff", "TEXT", "A note that the new context starts from (default: nothing)")
+
 export const watch = flag("watch", "Keep showing it until Ctrl-C")
 
 export const unix = text("unix", "PATH", "Serve on a unix socket (file mode 0600)")

@@ -18,7 +18,7 @@ export type ContextEntry = Pick<Entry, "id" | "model" | "head" | "edits"> & Part
 export const missingResultText = "The call has no result: it was interrupted or its result was lost."
 
 /** Rules 1 and 2: the newest entry with a head, and what is visible from there on. `visible` is in transcript order. */
-const rangeOf = (
+export const rangeOf = (
   visible: ReadonlyArray<ContextEntry>,
 ): { readonly head: ContextEntry | null; readonly range: ReadonlyArray<ContextEntry> } => {
   const at = visible.findLastIndex((entry) => entry.head !== null)

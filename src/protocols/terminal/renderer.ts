@@ -224,7 +224,7 @@ export const render = (view: View, event: Event): Rendered => {
     case "mode_changed":
       return alone(view, [line("dim", `mode: ${oneLine(event.mode)}`)])
     case "submission_updated": {
-      const ownFault = event.status === "unanswered" && event.reason !== "aborted" && event.reason !== "withdrawn"
+      const ownFault = event.status === "unanswered" && !["aborted", "withdrawn", "reset"].includes(event.reason ?? "")
       return ownFault ? error(view, event.detail ?? "the prompt was not answered") : { view, blocks: [] }
     }
   }

@@ -1,6 +1,7 @@
 /**
  * A transcript as it reads: for a terminal, and as Markdown. Pure.
  */
+import type { ContextMark } from "../../domain/context-marks.ts"
 import { type Entry, EntryKind } from "../../domain/entry.ts"
 import type { AssistantPart, Message, UserPart } from "../../domain/message.ts"
 import { shortArguments } from "./format.ts"
@@ -78,17 +79,42 @@ const note = (entry: Entry): string =>
     ? "the context was compacted here"
     : entry.kind === EntryKind.reset
       ? "a new context began here"
-      : entry.kind
+      : entry.edits.length > 0
+        ? `${entry.kind}: edits ${entry.edits.map((edit) => `#${edit.entry}`).join(", ")}`
+        : entry.kind
 
-/** The transcript for a person at a terminal; long tool output is cut. */
-export const transcriptText = (entries: ReadonlyArray<Entry>, paint: Paint): string => {
+/** The transcript for a person at a terminal; long tool output is cut. `above` gives a line above each entry. */
+export const transcriptText = (
+  entries: ReadonlyArray<Entry>,
+  paint: Paint,
+  above: (entry: Entry) => string | null = () => null,
+): string => {
   const blocks = entries.map((entry) => {
     const lines = entry.model
       .flatMap((message) => messageForTerminal(message, paint))
       .filter((one) => one.trim() !== "")
-    return lines.length > 0 ? lines.join("\n") : paint("dim", `[${oneLine(note(entry))}]`)
+    const body = lines.length > 0 ? lines.join("\n") : paint("dim", `[${oneLine(note(entry))}]`)
+    const line = above(entry)
+    return line === null ? body : `${paint("dim", line)}\n${body}`
   })
   return blocks.join("\n\n")
+}
+
+/** An entry's number, where it comes from where not from `conversation`, and what became of it on its way to the model. */
+export const entryLine = (entry: Entry, conversation: number, mark: ContextMark | undefined): string => {
+  const from = entry.conversation === conversation ? [] : [`from conversation ${entry.conversation}`]
+  return [`#${entry.id}`, ...from, ...(mark === undefined ? [] : [markWords(mark)])].join(" · ")
+}
+
+const markWords = ({ by, type }: ContextMark): string => {
+  switch (type) {
+    case "before":
+      return `before the context that #${by} begins`
+    case "omitted":
+      return `omitted by #${by}`
+    case "replaced":
+      return `replaced by #${by}`
+  }
 }
 
 /** A code fence that the text itself does not close. */
