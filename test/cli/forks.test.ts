@@ -131,7 +131,7 @@ describe("the commands", () => {
     expect(stdout).toContain("a new context begins")
     expect(stdout).toContain("nothing is queued")
     expect(new Set([...stdout.matchAll(/conversation (\d+)/g)].map((one) => one[1])).size).toBe(2)
-    expect(stdout).toContain("You said: two")
+    expect(stdout).toMatch(/You said: fresh start\s*two/)
     expect(stdout).toContain('/queue: expected the number of what is queued, got "7x"')
     expect(code).toBe(1)
   })

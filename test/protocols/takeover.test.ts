@@ -40,6 +40,9 @@ const ownerElsewhere = (sessions: SessionsService, instance: string) =>
         state: () => Effect.zipRight(Deferred.await(gone), new OwnerGone()),
         remove: (payload) => Effect.zipRight(Effect.zipRight(sessions.remove(payload), leave), new OwnerGone()),
         open: (payload) => Effect.zipRight(Effect.zipRight(sessions.open(payload), leave), new OwnerGone()),
+        write: (payload) => Effect.zipRight(Effect.zipRight(sessions.write(payload), leave), new OwnerGone()),
+        reset: (payload) => Effect.zipRight(Effect.zipRight(sessions.reset(payload), leave), new OwnerGone()),
+        fork: (payload) => Effect.zipRight(Effect.zipRight(sessions.fork(payload), leave), new OwnerGone()),
         watch: (payload) => Stream.merge(sessions.watch(payload), Stream.fromEffect(lost)),
       },
     }
@@ -170,6 +173,32 @@ describe("a process that is attached", () => {
       expect(yield* api.remove(target)).toEqual({ removed: true })
       expect(yield* fake.sessions.list({})).toEqual([])
       expect(yield* Effect.flip(api.remove(target))).toEqual(new NotFound({ what: "conversation 1" }))
+    }),
+  )
+
+  it.scopedLive("writes, resets and forks once under the request id that it made (E9)", () =>
+    Effect.gen(function* () {
+      const fake = yield* makeFakeSessions({})
+      yield* fake.sessions.open(open)
+      const owners = [
+        yield* ownerElsewhere(fake.sessions, "a"),
+        yield* ownerElsewhere(fake.sessions, "b"),
+        yield* ownerElsewhere(fake.sessions, "c"),
+      ]
+      const api = yield* takeover({
+        ...attachedTo(...owners.map((one) => one.attachment)),
+        own: () => Effect.succeed(fake.sessions),
+      })
+      const write = yield* api.write({ ...target, kind: "app.note", requestId: null })
+      const reset = yield* api.reset({ ...target, handoff: null, requestId: null })
+      const fork = yield* api.fork({ ...target, entryId: null, agent: {}, title: null, requestId: null })
+      // Each was carried out by the owner that went, and asked for again of the next one.
+      expect(fake.calls.filter((name) => ["write", "reset", "fork"].includes(name))).toEqual(
+        expect.arrayContaining(["write", "write", "reset", "reset", "fork", "fork"]),
+      )
+      expect(write.submission_id).not.toBe(reset.submission_id)
+      expect(fork.conversation_id).toBe(Number(reset.submission_id) + 1)
+      expect(yield* fake.sessions.list({})).toHaveLength(2)
     }),
   )
 
