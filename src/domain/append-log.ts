@@ -3,6 +3,19 @@
  * appending to an older one copies first, so that no version ever sees another's elements.
  */
 
+/** What a list adds up to, element by element, with what is known of it already. */
+export class Scan<A, S> {
+  readonly initial: S
+  readonly step: (before: S, item: A, index: number) => S
+  /** The states behind each element, by the buffer that holds the elements. */
+  readonly known = new WeakMap<ReadonlyArray<A>, Array<S>>()
+
+  constructor(initial: S, step: (before: S, item: A, index: number) => S) {
+    this.initial = initial
+    this.step = step
+  }
+}
+
 export class AppendLog<A> {
   private readonly buffer: Array<A>
   readonly length: number
@@ -24,6 +37,20 @@ export class AppendLog<A> {
     const buffer = newest ? this.buffer : this.buffer.slice(0, this.length)
     for (const item of items) buffer.push(item)
     return new AppendLog(buffer, buffer.length)
+  }
+
+  /** The state of `scan` behind the last element. Remembered with the elements, so that a log that grows costs only what was added. */
+  scan<S>(scan: Scan<A, S>): S {
+    if (this.length === 0) return scan.initial
+    let states = scan.known.get(this.buffer)
+    if (states === undefined) {
+      states = []
+      scan.known.set(this.buffer, states)
+    }
+    for (let at = states.length; at < this.length; at++) {
+      states.push(scan.step(at === 0 ? scan.initial : (states[at - 1] as S), this.buffer[at] as A, at))
+    }
+    return states[this.length - 1] as S
   }
 
   /** The element at `index`, counted from 0. */

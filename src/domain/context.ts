@@ -184,7 +184,7 @@ export const appendEntry = (state: ContextState, entry: ContextEntry): ContextSt
 }
 
 /** The messages of the tail: behind those that are settled. */
-const tailOf = (state: ContextState): ReadonlyArray<Message> => {
+export const tailOf = (state: ContextState): ReadonlyArray<Message> => {
   if (state.tail.length === 0) return []
   return state.settled.length === 0 ? deriveContext(state.tail) : pairResults(messagesOf(state.tail, noEdits))
 }

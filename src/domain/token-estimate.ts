@@ -2,7 +2,8 @@
  * How many tokens a context takes. A response tells what its own context took; what came since is estimated: four bytes of UTF-8 a token,
  * a fixed price for an image. Pure; the estimate of a message is remembered with the message.
  */
-import { type ContextEntry, type ContextState, contextOf } from "./context.ts"
+import { Scan } from "./append-log.ts"
+import { type ContextEntry, type ContextState, tailOf } from "./context.ts"
 import type { AssistantMessage, Message } from "./message.ts"
 
 /** Tokens that an image counts as, whatever its size. */
@@ -74,16 +75,28 @@ const measured = (entry: ContextEntry): AssistantMessage | null => {
 /** Whether the context before an entry is another one than behind it: what was measured before says nothing about it. */
 const changesContext = (entry: ContextEntry): boolean => entry.head !== null || entry.edits.length > 0
 
+/** What was reported last: by the entry at `at`, -1 for none; and the estimate of every message behind it. */
+interface Reported {
+  readonly at: number
+  readonly since: number
+}
+
+const reported = new Scan<ContextEntry, Reported>({ at: -1, since: 0 }, (before, entry, index) =>
+  changesContext(entry) || measured(entry) !== null
+    ? { at: index, since: 0 }
+    : { at: before.at, since: before.since + estimateMessages(entry.model) },
+)
+
+const estimated = new Scan<Message, number>(0, (before, message) => before + estimateMessage(message))
+
 /**
  * Tokens of a context: what its newest response reported, input and output, and an estimate of every message since. Where nothing was
- * reported since the newest head or edit, all of it is estimated.
+ * reported since the newest head or edit, all of it is estimated. Costs the same at every length.
  */
 export const contextTokens = (state: ContextState): number => {
-  const since = state.entries.takeLastWhile((entry) => !changesContext(entry) && measured(entry) === null)
-  const at = state.entries.length - since.length - 1
-  const last = at < 0 ? undefined : state.entries.slice(at)[0]
+  const { at, since } = state.entries.scan(reported)
+  const last = state.entries.at(at)
   const response = last === undefined || changesContext(last) ? null : measured(last)
-  if (response?.usage === undefined) return estimateMessages(contextOf(state))
-  const { input, output } = response.usage
-  return input + output + since.reduce((sum, entry) => sum + estimateMessages(entry.model), 0)
+  if (response?.usage !== undefined) return response.usage.input + response.usage.output + since
+  return state.settled.scan(estimated) + estimateMessages(tailOf(state))
 }
