@@ -4,7 +4,7 @@
 import { DocumentKind } from "../../../domain/document.ts"
 import { Busy } from "../../../domain/failure.ts"
 import type { Json } from "../../../domain/json.ts"
-import { cancelCompactions, stillStopping } from "./compact.ts"
+import { cancelCompactions, stillStopping } from "./compaction-end.ts"
 import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { abortRun, startNext, startRun } from "./run.ts"

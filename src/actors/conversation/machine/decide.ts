@@ -3,7 +3,8 @@
  * table does not name together are postponed until the next state. Nothing here reads a clock, a socket or a store.
  */
 import { cancel, configure, submit } from "./admit.ts"
-import { compact, compacted, compactionFailed, compactionJobEnded, placeReady, wakeCompactions } from "./compact.ts"
+import { compact } from "./compact.ts"
+import { compacted, compactionFailed, compactionJobEnded, placeReady, wakeCompactions } from "./compaction-end.ts"
 import type { Data, Decision, Env, MachineEvent } from "./data.ts"
 import { notReconciled, reconciled, settleEffect } from "./doubt.ts"
 import { Draft } from "./draft.ts"

@@ -2,7 +2,7 @@
  * A clean stop: open tasks are left without a node, so that their next start counts no crash.
  */
 import type { Commit } from "../../../storage/store.ts"
-import { releaseCompactions } from "./compact.ts"
+import { releaseCompactions } from "./compaction-end.ts"
 import type { Draft } from "./draft.ts"
 import { flushLive } from "./run.ts"
 
