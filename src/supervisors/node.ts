@@ -5,6 +5,7 @@
  *   /user/node (one_for_one)
  *     conversations (dynamic)      one keeper per conversation, its machine, its jobs
  *     tasks                        the ledger of the application's tasks, one actor per task that runs
+ *     queues                       one actor per queue, its jobs (queues.ts)
  *
  * At the start every conversation with open work is started: it recovers by itself. At the end the tree stops in reverse order; machines
  * release their tasks, so that a clean stop counts as no crash.
@@ -14,6 +15,7 @@ import type { ConversationNeeds } from "../actors/conversation/index.ts"
 import type { ConversationMessage } from "../actors/conversation/messages.ts"
 import { ConversationSettings } from "../actors/conversation/settings.ts"
 import { ActorSystem, ask, spawn, stop } from "../actors/kernel/index.ts"
+import { Queues } from "../actors/queue/queues.ts"
 import { Sessions } from "../actors/sessions.ts"
 import { Tasks } from "../actors/task/service.ts"
 import { type Failure, ServiceFailure } from "../domain/failure.ts"
@@ -25,6 +27,7 @@ import { Store } from "../storage/store.ts"
 import { child } from "./child.ts"
 import { type Conversations, makeConversations } from "./conversations.ts"
 import { dynamicSupervisor } from "./dynamic-supervisor.ts"
+import { queueParts } from "./queue-parts.ts"
 import { makeSessions } from "./sessions.ts"
 import { supervisor } from "./supervisor.ts"
 import { makeTasks, taskParts, tasksChild } from "./tasks.ts"
@@ -33,37 +36,52 @@ import { makeTasks, taskParts, tasksChild } from "./tasks.ts"
 const conversationsName = "conversations"
 
 /**
- * The sessions and tasks of a node that owns its database. Scoped: releasing it stops every conversation and every task cleanly.
+ * The sessions, tasks and queues of a node that owns its database. Scoped: releasing it stops every conversation, task and job cleanly.
  */
-export const nodeLayer: Layer.Layer<Sessions | Tasks, Failure, ActorSystem | ConversationNeeds> = Layer.scopedContext(
-  Effect.gen(function* () {
-    const system = yield* ActorSystem
-    const models = yield* Models
-    const { node } = yield* ConversationSettings
-    const ready = yield* Deferred.make<Conversations>()
-    const parts = yield* taskParts({ store: yield* Store, node, cancelConversation: cancelIn(Deferred.await(ready)) })
-    const { store } = parts
-    const open = [...parts.feed.rows.values()]
-    const root = supervisor({
-      name: "node",
-      strategy: "one_for_one",
-      children: [
-        child("conversations", dynamicSupervisor({ name: "conversations", restart: "temporary", shutdownMs: 10_000 }), {
-          register: conversationsName,
-        }),
-        tasksChild(parts),
-      ],
-    })
-    yield* Effect.acquireRelease(spawn(root, { name: "node" }).pipe(Effect.mapError(notStarted)), (ref) => stop(ref))
-    const found = yield* system.registry.whereis<never>(conversationsName)
-    const parent = yield* found
-    const conversations = yield* Effect.provideService(makeConversations(parent), Store, store)
-    yield* Deferred.succeed(ready, conversations)
-    yield* recoverAll(conversations, open)
-    const sessions = makeSessions({ store, models, system, conversations })
-    return Context.make(Sessions, sessions).pipe(Context.add(Tasks, makeTasks(parts, system)))
-  }).pipe(Effect.catchTag("NoSuchElementException", () => Effect.fail(notStarted(new Error("no supervisor"))))),
-)
+export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSystem | ConversationNeeds> =
+  Layer.scopedContext(
+    Effect.gen(function* () {
+      const system = yield* ActorSystem
+      const models = yield* Models
+      const settings = yield* ConversationSettings
+      const { node } = settings
+      const ready = yield* Deferred.make<Conversations>()
+      const parts = yield* taskParts({ store: yield* Store, node, cancelConversation: cancelIn(Deferred.await(ready)) })
+      const { store } = parts
+      const open = [...parts.feed.rows.values()]
+      const queueing = yield* queueParts({ store, system, node })
+      const root = supervisor({
+        name: "node",
+        strategy: "one_for_one",
+        children: [
+          child(
+            "conversations",
+            dynamicSupervisor({ name: "conversations", restart: "temporary", shutdownMs: 10_000 }),
+            {
+              register: conversationsName,
+            },
+          ),
+          tasksChild(parts),
+          queueing.child,
+        ],
+      })
+      yield* Effect.acquireRelease(spawn(root, { name: "node" }).pipe(Effect.mapError(notStarted)), (ref) => stop(ref))
+      const found = yield* system.registry.whereis<never>(conversationsName)
+      const parent = yield* found
+      const conversations = yield* makeConversations(parent).pipe(
+        Effect.provideService(Store, store),
+        Effect.provideService(ConversationSettings, { ...settings, onSettled: queueing.settled.note }),
+      )
+      yield* Deferred.succeed(ready, conversations)
+      yield* recoverAll(conversations, open)
+      yield* queueing.begin(conversations)
+      const sessions = makeSessions({ store, models, system, conversations })
+      return Context.make(Sessions, sessions).pipe(
+        Context.add(Tasks, makeTasks(parts, system)),
+        Context.add(Queues, queueing.queues),
+      )
+    }).pipe(Effect.catchTag("NoSuchElementException", () => Effect.fail(notStarted(new Error("no supervisor"))))),
+  )
 
 /** Cancels the work of a conversation, for the task that owns it. */
 const cancelIn = (conversations: Effect.Effect<Conversations>) => (id: ConversationId) =>

@@ -4,6 +4,7 @@
  *   queues (one_for_one)
  *     <queue>…       queue actors; their children are the attempts that run
  *     pruner         deletes jobs that ended long ago
+ *     settled        conversations to verify (verification.ts)
  */
 import { Clock, Effect, Option } from "effect"
 import { orStorageFailure, storageFailure } from "../actors/conversation/failures.ts"
@@ -23,7 +24,7 @@ import { cancelled, isEnded, retried } from "../domain/job-transitions.ts"
 import type { QueueChange, QueueChanged } from "../domain/queue.ts"
 import type { JobInsert } from "../storage/job-port.ts"
 import type { StoreService } from "../storage/store.ts"
-import { child } from "./child.ts"
+import { child, type SupervisedChild } from "./child.ts"
 import { supervisor } from "./supervisor.ts"
 
 const registered = (queue: string): string => `queue-${queue}`
@@ -36,8 +37,11 @@ interface QueueTreeParts {
   readonly node: string
 }
 
-/** The supervisor of the queues. */
-export const queueTree = ({ node, settings, store, workers }: QueueTreeParts) =>
+/** The supervisor of the queues, and of what feeds them. */
+export const queueTree = (
+  { node, settings, store, workers }: QueueTreeParts,
+  others: ReadonlyArray<SupervisedChild<never>> = [],
+) =>
   supervisor({
     name: "queues",
     strategy: "one_for_one",
@@ -46,6 +50,7 @@ export const queueTree = ({ node, settings, store, workers }: QueueTreeParts) =>
         child(name, queueActor({ name, concurrency, settings, store, workers, node }), { register: registered(name) }),
       ),
       child("pruner", pruner(store, settings)),
+      ...others,
     ],
   })
 

@@ -3,6 +3,7 @@
  */
 import { Context } from "effect"
 import type { Effort, ExecutionMode } from "../../domain/document.ts"
+import type { ConversationId } from "../../domain/ids.ts"
 import type { CompactionSlots } from "./compaction-slots.ts"
 import type { Policy } from "./machine/data.ts"
 
@@ -20,6 +21,8 @@ export interface ConversationSettingsService {
   readonly idleMs: number
   /** Default: every compaction asks its model at once. */
   readonly compactionSlots?: CompactionSlots
+  /** Called when a conversation has become idle after work. Must not throw or wait. */
+  readonly onSettled?: (conversation: ConversationId) => void
 }
 
 export class ConversationSettings extends Context.Tag("super-pi/ConversationSettings")<

@@ -185,6 +185,7 @@ export class Shell {
     if (to !== from) {
       this.hub.publish({ type: "state_changed", from, to }, this.turn, now)
       if (to === "idle") this.followUps.push(this.hibernation())
+      if (to === "idle" && from !== "recovering") this.services.settings.onSettled?.(this.data.conversation.id)
     }
     const change: Change =
       to === from

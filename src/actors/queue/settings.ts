@@ -1,6 +1,7 @@
 /**
  * The queues of a node: their concurrency, and the times of the engine. All times in milliseconds.
  */
+import { Context } from "effect"
 import { QueueName } from "../../domain/job.ts"
 
 export interface QueueOptions {
@@ -23,6 +24,9 @@ export interface QueueSettings {
   /** Between the end of a conversation's work and the check of its transcript. */
   readonly verifyAfterMs: number
 }
+
+/** The queues of a node, where they are not to be the defaults. */
+export class QueueConfig extends Context.Tag("super-pi/QueueConfig")<QueueConfig, QueueSettings>() {}
 
 export const defaultQueueSettings: QueueSettings = {
   queues: {
