@@ -18,11 +18,13 @@ import { nodeSettings } from "./node-settings.ts"
 import { attachedSessions } from "./protocols/attach/derive.ts"
 import type { Peer } from "./protocols/attach/handshake.ts"
 import { takeover } from "./protocols/attach/takeover.ts"
+import { ArtifactStore } from "./storage/artifacts.ts"
 import type { OpenError } from "./storage/errors.ts"
 import { mayBeAlive, readOwner } from "./storage/sqlite/owner-file.ts"
 import { claim, type Lease } from "./storage/sqlite/ownership.ts"
 import { canonicalPathOf } from "./storage/sqlite/paths.ts"
 import { SqliteStore } from "./storage/sqlite/store.ts"
+import { artifactsLayer } from "./supervisors/artifacts.ts"
 import { nodeLayer } from "./supervisors/node.ts"
 import { workersLayer } from "./supervisors/workers.ts"
 import { BuiltinTools } from "./tools/builtin-tools.ts"
@@ -31,21 +33,22 @@ const peer = (): Peer => ({ program: "super-pi", version: version(), pid: proces
 
 /** Everything that one node is made of, over the database at `path`. */
 const servicesOf = (path: string, options: NodeOptions) => {
-  const models = modelSettings(options.settings)
+  const chosen = modelSettings(options.settings)
   const settings = Layer.sync(ConversationSettings, () =>
     nodeSettings({
       cwd: options.cwd,
       mode: options.mode,
-      effort: models.effort,
+      effort: chosen.effort,
       policy: { compaction: options.settings.compaction ?? {} },
     }),
   )
-  return Layer.mergeAll(
-    SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" }),
-    Layer.sync(Models, () => makeModels({ env: options.env, settings: models })),
-    Layer.provide(BuiltinTools.layer, Layer.orDie(workersLayer)),
-    settings,
-  ).pipe(Layer.provideMerge(ActorSystem.layer()))
+  const artifacts = Layer.provide(artifactsLayer, ArtifactStore.database())
+  const tools = Layer.provide(BuiltinTools.layer, Layer.merge(Layer.orDie(workersLayer), artifacts))
+  const models = Layer.sync(Models, () => makeModels({ env: options.env, settings: chosen }))
+  return Layer.mergeAll(models, tools, settings).pipe(
+    Layer.provideMerge(SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" })),
+    Layer.provideMerge(ActorSystem.layer()),
+  )
 }
 
 /** Builds the node in the current scope: it recovers what the database holds, and stops cleanly with the scope. */

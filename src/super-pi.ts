@@ -35,6 +35,7 @@ import {
   type StorageOption,
   type SuperPiOptions,
 } from "./super-pi-options.ts"
+import { artifactsLayer } from "./supervisors/artifacts.ts"
 import { nodeLayer } from "./supervisors/node.ts"
 import { workersLayer } from "./supervisors/workers.ts"
 import type { Tool } from "./tools/tool.ts"
@@ -123,25 +124,24 @@ const superPiLayer = (options: AnyOptions): Layer.Layer<SuperPiServices, unknown
       const settings = Layer.sync(ConversationSettings, () =>
         nodeSettings({ ...defaults, cwd: defaults.cwd ?? process.cwd(), node: options.node }),
       )
-      const tools = Layer.provide(
-        toolsLayer([...builtinsOf(options.builtinTools), ...(options.tools ?? [])]),
-        workersLayer,
-      )
-      const services = Layer.mergeAll(
+      const base = Layer.mergeAll(
         storeLayer(storage, lease),
         modelsLayer(options.models ?? {}, defaults.model),
-        tools,
         settings,
       ).pipe(Layer.provideMerge(ActorSystem.layer()))
-      const artifacts = options.artifacts ?? ArtifactStore.database()
-      const node = Layer.merge(nodeLayer, artifacts)
+      const kept = options.artifacts ?? ArtifactStore.database()
+      const tools = Layer.provide(
+        toolsLayer([...builtinsOf(options.builtinTools), ...(options.tools ?? [])]),
+        Layer.merge(workersLayer, artifactsLayer),
+      )
+      const services = tools.pipe(Layer.provideMerge(kept), Layer.provideMerge(base))
       const facade = Layer.effect(
         SuperPi,
         Effect.map(Sessions, (sessions) => superPiService(sessions, "local")),
       )
       const served = lease === null || file?.serve === false ? Layer.empty : serveLayer(lease)
       return Layer.mergeAll(facade, served, registered(options)).pipe(
-        Layer.provideMerge(node),
+        Layer.provideMerge(nodeLayer),
         Layer.provideMerge(services),
       )
     }),

@@ -54,6 +54,13 @@ const session: Command = {
       load: () => import("./session-reset.ts"),
     },
     {
+      name: "artifacts",
+      summary: "Lists what a conversation keeps under names, or writes one of it to stdout",
+      positionals: [conversationId],
+      options: [option.db, option.json, option.get],
+      load: () => import("./session-artifacts.ts"),
+    },
+    {
       name: "rm",
       summary: "Removes an idle conversation for good",
       positionals: [conversationId],

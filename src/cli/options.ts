@@ -56,6 +56,8 @@ export const db = text(
 
 export const json = flag("json", "Print JSON")
 
+export const get = text("get", "NAME", "Write the content of this one to stdout")
+
 export const all = flag("all", "Also what runs right now")
 
 export const limit = integer("limit", "N", "At most this many (1 to 1000, default 100)", {

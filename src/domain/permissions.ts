@@ -14,7 +14,7 @@ const allowed: { readonly [mode in ExecutionMode]: ReadonlySet<ToolEffect> } = {
 }
 
 /** File tools that `accept-edits` allows although they write. */
-const edits: ReadonlySet<string> = new Set(["write", "edit"])
+const edits: ReadonlySet<string> = new Set(["write", "edit", "artifact_get"])
 
 /** Why a call is blocked, or null when it may go ahead. A tool that states no effects counts as doing everything. */
 export const blockReason = (mode: ExecutionMode, tool: string, effects: ReadonlyArray<ToolEffect>): string | null => {

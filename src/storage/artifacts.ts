@@ -38,6 +38,7 @@ export interface ArtifactPut {
 }
 
 export interface ArtifactStoreService {
+  readonly limits: ArtifactLimits
   /** Puts an artifact; one of that name is replaced. Durable when it answers. */
   readonly put: (artifact: ArtifactPut) => Effect.Effect<Artifact, InvalidArtifact | CommitError | ReadError>
   readonly get: (
@@ -90,6 +91,7 @@ const makeDatabaseArtifacts = (limits: ArtifactLimits): Effect.Effect<ArtifactSt
     // the count is read before the commit: one put at a time
     const oneByOne = yield* Effect.makeSemaphore(1)
     return {
+      limits,
       put: (put) =>
         Effect.gen(function* () {
           const wrong = fault(put, limits)

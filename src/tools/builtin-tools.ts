@@ -2,6 +2,10 @@
  * The tools that every node has.
  */
 import { Layer } from "effect"
+import { artifactGetTool } from "./artifact-get.ts"
+import { artifactListTool } from "./artifact-list.ts"
+import { artifactPutTool } from "./artifact-put.ts"
+import { Artifacts } from "./artifacts.ts"
 import { bashTool } from "./bash.ts"
 import { editTool } from "./edit.ts"
 import { FileLocks } from "./file-lock.ts"
@@ -14,15 +18,21 @@ import { sandboxPool } from "./sandbox-pool.ts"
 import { type Tools, toolsLayer } from "./tools.ts"
 import { writeTool } from "./write.ts"
 
-const list = [readTool, writeTool, editTool, bashTool, grepTool, findTool, lsTool]
+const list = [
+  ...[readTool, writeTool, editTool, bashTool, grepTool, findTool, lsTool],
+  ...[artifactPutTool, artifactGetTool, artifactListTool],
+]
 
-const layer: Layer.Layer<Tools, never, FileLocks | Sandbox> = toolsLayer(list)
+const layer = toolsLayer<Artifacts | FileLocks | Sandbox>(list)
 
 export const BuiltinTools = {
-  /** `read`, `write`, `edit`, `bash`, `grep`, `find` and `ls`, in the order in which they are offered. */
+  /** `read`, `write`, `edit`, `bash`, `grep`, `find`, `ls` and the tools of artifacts, in the order in which they are offered. */
   list,
-  /** The {@link Tools} service with them; locks and sandbox come from outside. */
+  /** The {@link Tools} service with them; locks, sandbox and artifacts come from outside. */
   layer,
-  /** The same with locks and a sandbox of its own, without actors. */
-  standalone: Layer.provide(layer, Layer.merge(FileLocks.layer, sandboxPool())) satisfies Layer.Layer<Tools>,
+  /** The same with locks and a sandbox of its own, without actors, and artifacts in memory. */
+  standalone: Layer.provide(
+    layer,
+    Layer.mergeAll(FileLocks.layer, sandboxPool(), Artifacts.inMemory),
+  ) satisfies Layer.Layer<Tools>,
 }

@@ -53,6 +53,8 @@ export interface ToolDefinition<A, I, R> {
   /** Schema of an object; field descriptions go to the model. */
   readonly parameters: Schema.Schema<A, I>
   readonly effects: ReadonlyArray<ToolEffect>
+  /** What one call may touch, where that depends on its arguments. */
+  readonly effectsOf?: (args: A) => ReadonlyArray<ToolEffect>
   /** Default `unsafe`. */
   readonly replay?: "safe" | "unsafe"
   /** Default `parallel`. */
@@ -137,7 +139,7 @@ export const defineTool = <A, I, R = never>(definition: ToolDefinition<A, I, R>)
           .join("\n"),
       ),
     )
-  const { reconcile } = definition
+  const { effectsOf, reconcile } = definition
   /** Runs `use` on the arguments as they are decoded now. */
   const decoded = <B>(args: Json, use: (args: A) => Effect.Effect<B, ToolFailure, R>) =>
     Effect.suspend((): Effect.Effect<B, ToolFailure, R> => {
@@ -151,6 +153,12 @@ export const defineTool = <A, I, R = never>(definition: ToolDefinition<A, I, R>)
       return Either.map(check(repaired), () => repaired)
     },
     effects: definition.effects,
+    ...(effectsOf === undefined
+      ? {}
+      : {
+          effectsOf: (args) =>
+            Either.match(check(args), { onLeft: () => definition.effects, onRight: (valid) => effectsOf(valid) }),
+        }),
     replay: definition.replay ?? "unsafe",
     execution: definition.execution ?? "parallel",
     whenInterrupted: definition.whenInterrupted ?? "settled",

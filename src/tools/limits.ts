@@ -9,6 +9,12 @@ export const outputChars = 48 * 1024
 /** Characters of one line that are shown. */
 export const lineChars = 2000
 
+/** Base64 characters of an image; providers refuse larger ones. */
+export const maxImageChars = 4.5 * 1024 * 1024
+
+/** Pixels of a side of an image; providers refuse larger ones. */
+export const maxImageSide = 8000
+
 /** Lines of a diff in `details`. */
 export const diffLines = 600
 

@@ -7,7 +7,7 @@ import { Effect, Schema } from "effect"
 import { text, type UserPart } from "../domain/message.ts"
 import { defineTool, toolFailure } from "./define.ts"
 import { describeBinary, type ImageInfo, sniffImage } from "./file-kind.ts"
-import { counted, lineChars, outputChars, sizeText } from "./limits.ts"
+import { counted, lineChars, maxImageChars, maxImageSide, outputChars, sizeText } from "./limits.ts"
 import { LineWindow } from "./line-window.ts"
 import { attempt, type ExistingPath, fileFailure, fileTarget } from "./target.ts"
 import { bomLength, detectFormat, sampleBytes, type TextFormat } from "./text-encoding.ts"
@@ -17,10 +17,6 @@ import { openInside } from "./workspace.ts"
 const name = "read"
 const defaultLines = 2000
 const maxLines = 10_000
-/** Base64 characters of an image; providers refuse larger ones. */
-const maxImageChars = 4.5 * 1024 * 1024
-/** Pixels of a side; providers refuse larger ones. */
-const maxImageSide = 8000
 const chunkBytes = 256 * 1024
 /** How much of a file is counted beyond the window to know its number of lines. */
 const countBytes = 32 * 1024 * 1024

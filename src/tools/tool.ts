@@ -73,6 +73,8 @@ export interface Tool<R = never> {
   /** Decodes the model's arguments; an error goes back to the model with path, expected and actual. */
   readonly decode: (args: JsonObject) => Effect.Effect<Json, InvalidArguments>
   readonly effects: ReadonlyArray<ToolEffect>
+  /** What a call with these decoded arguments may touch, where that depends on them. Default: `effects`. */
+  readonly effectsOf?: (args: Json) => ReadonlyArray<ToolEffect>
   /** `safe`: running it again after a crash changes nothing more. Default `unsafe`: it is reported as interrupted instead. */
   readonly replay: "safe" | "unsafe"
   /** `sequential` tools run one after another in call order; a batch with one of them is sequential as a whole. */

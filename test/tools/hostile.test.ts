@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { Artifacts } from "../../src/tools/artifacts.ts"
 import { BuiltinTools } from "../../src/tools/builtin-tools.ts"
 import { FileLocks } from "../../src/tools/file-lock.ts"
 import { Sandbox } from "../../src/tools/sandbox.ts"
@@ -17,7 +18,7 @@ const hurried = Layer.effect(
   ),
 ).pipe(Layer.provide(sandboxPool({ size: 1 })))
 
-const tools = Layer.provide(BuiltinTools.layer, Layer.merge(FileLocks.layer, hurried))
+const tools = Layer.provide(BuiltinTools.layer, Layer.mergeAll(FileLocks.layer, hurried, Artifacts.inMemory))
 
 describe("a tool", () => {
   it.scopedLive("whose regular expression never ends says what to change, names the file, and works again", () =>

@@ -117,7 +117,9 @@ const judge = (call: ToolCallPart, { agent, mode, tools }: Judging): Verdict | E
   if (blocked !== null) return refuse(true, blocked)
   const failed = (error: InvalidArguments) => refuse(false, `Invalid arguments for ${call.name}:\n${error.detail}`)
   const run = (args: Json): Verdict => {
-    const { execution, replay, whenInterrupted = "settled" } = tool
+    const { effectsOf, execution, replay, whenInterrupted = "settled" } = tool
+    const beyond = effectsOf === undefined ? null : blockReason(mode, call.name, effectsOf(args))
+    if (beyond !== null) return refuse(true, beyond)
     return { type: "run", args, replay, whenInterrupted, execution }
   }
   const decoded = tool.decode(call.arguments)
