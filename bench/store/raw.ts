@@ -21,6 +21,7 @@ export const openRaw = (path: string, synchronous: Synchronous): RawWriter => {
   db.pragma(`synchronous = ${synchronous}`)
   for (const sql of migrations) db.exec(sql)
   const conversation = db.prepare(`INSERT INTO conversations VALUES (${places(9)})`)
+  const touch = db.prepare("UPDATE conversations SET updated_at = ?, seq = ? WHERE id = ?")
   const entry = db.prepare(`INSERT INTO entries VALUES (${places(10)})`)
   const task = db.prepare(`INSERT OR REPLACE INTO tasks VALUES (${places(24)})`)
   const submission = db.prepare(`INSERT OR REPLACE INTO submissions VALUES (${places(13)})`)
@@ -47,6 +48,7 @@ export const openRaw = (path: string, synchronous: Synchronous): RawWriter => {
         seq,
       )
     }
+    for (const { id, updatedAt } of commit.conversationUpdates ?? []) touch.run(updatedAt, seq, id)
     for (const e of commit.entries ?? []) {
       const data = e.data === null ? null : json(e.data)
       entry.run(e.id, e.conversation, e.kind, json(e.model), data, e.head, json(e.edits), e.task, e.createdAt, seq)

@@ -2,9 +2,9 @@
  * The floor of one durable turn with one tool call: exactly the rows that the engine stores for it, written by the raw writer in four
  * transactions, with nothing in between.
  *
- *   1. the submission, the user entry, the generation task
- *   2. the assistant entry with its call, the tool task, the generation waiting
- *   3. the tool result, the tool task ended, the generation running again
+ *   1. the submission, the user entry, the generation task, the conversation's time
+ *   2. the assistant entry with its call, the tool task, the generation waiting, the usage document
+ *   3. the tool result, the tool task ended, the generation ended, the next one running
  *   4. the answer, the generation ended, the submission done, the usage document
  */
 import type { ConversationId, DocumentId, EntryId, SubmissionId, TaskId } from "../../src/domain/ids.ts"
@@ -59,7 +59,11 @@ export const openTurnFloor = (path: string, synchronous: Synchronous, texts: Tur
     entries += 4
     const generation = as<TaskId>(++tasks)
     const tool = as<TaskId>(++tasks)
+    const next = as<TaskId>(++tasks)
     const request = as<SubmissionId>(++submissions)
+    const counted = document(as<DocumentId>(of), here, {
+      ...{ kind: "pi.usage", value: { models: { "mock/echo": usage } } },
+    })
     const callId = `call_${number}`
     const content = [{ type: "text" as const, text: texts.prompt(number) }]
     const running = { status: "running", input: { submission: request, run: number }, node: "floor" } as const
@@ -75,8 +79,10 @@ export const openTurnFloor = (path: string, synchronous: Synchronous, texts: Tur
       submissions: [submission(request, here, placed)],
       entries: [entry(user, here, { model: [{ role: "user", content }] })],
       tasks: [task(generation, here, { ...running, checkpoint: { phase: "request" } })],
+      conversationUpdates: [{ id: here, updatedAt: 1_750_000_000_000 + number }],
     })
     raw.write({
+      documents: [counted],
       entries: [
         entry(call, here, {
           ...assistant(
@@ -115,20 +121,21 @@ export const openTurnFloor = (path: string, synchronous: Synchronous, texts: Tur
           owner: generation,
           outcome: { status: "completed", result: { entry: result } },
         }),
-        task(generation, here, { ...running, checkpoint: { phase: "request" } }),
+        task(generation, here, { ...running, status: "terminal", outcome: { status: "completed", result: null } }),
+        task(next, here, { ...running, checkpoint: { phase: "request" } }),
       ],
     })
     raw.write({
       entries: [entry(answer, here, { ...assistant([text(texts.answer)], "stop"), task: generation })],
       tasks: [
-        task(generation, here, {
+        task(next, here, {
           ...running,
           status: "terminal",
           outcome: { status: "completed", result: { entry: answer } },
         }),
       ],
       submissions: [submission(request, here, { ...placed, status: "done", answer })],
-      documents: [document(as<DocumentId>(of), here, { kind: "pi.usage", value: { models: { "mock/echo": usage } } })],
+      documents: [counted],
     })
   }
 

@@ -16,6 +16,9 @@ import type { JobInsert } from "../../../storage/job-port.ts"
 import type { DocumentWrite, Unstamped } from "../../../storage/store.ts"
 import type { Action, Data, Decision, Env, Reply, Run, SubmissionRow, TaskRow } from "./data.ts"
 
+/** While it works, a conversation's `updatedAt` follows at this distance at most, in ms: it has two indexes, which every change writes. */
+const touchMs = 1_000
+
 /** Characters of a queued input shown in `pi.inbox`. */
 const previewLength = 80
 
@@ -222,10 +225,20 @@ export class Draft {
     this.patch({ conversation: { ...this.data.conversation, title } })
   }
 
-  /** The decision. A commit that writes anything also touches the conversation's `updatedAt`. */
+  /** Whether somebody handed something in with this decision, or the last touch is a while ago. */
+  private get touches(): boolean {
+    const { now } = this.env
+    if (this.title !== null || now - this.data.conversation.updatedAt >= touchMs) return true
+    for (const { createdAt } of this.submissions.values()) if (createdAt === now) return true
+    return false
+  }
+
+  /** The decision. A commit that writes what somebody handed in also touches the conversation's `updatedAt`. */
   done(): Decision {
     const writes =
       this.entries.length > 0 || this.tasks.size > 0 || this.submissions.size > 0 || this.documents.size > 0
+    const touches = writes && this.touches
+    if (touches) this.patch({ conversation: { ...this.data.conversation, updatedAt: this.env.now } })
     return {
       type: "go",
       data: this.data,
@@ -236,13 +249,15 @@ export class Draft {
             submissions: [...this.submissions.values()],
             documents: [...this.documents.values()],
             jobs: this.jobs,
-            conversationUpdates: [
-              {
-                id: this.data.conversation.id,
-                updatedAt: this.env.now,
-                ...(this.title === null ? {} : { title: this.title }),
-              },
-            ],
+            conversationUpdates: touches
+              ? [
+                  {
+                    id: this.data.conversation.id,
+                    updatedAt: this.env.now,
+                    ...(this.title === null ? {} : { title: this.title }),
+                  },
+                ]
+              : [],
           }
         : null,
       actions: this.actions,
