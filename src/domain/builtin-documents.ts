@@ -69,3 +69,13 @@ export const usageDocument = defineDocument({
   scope: "conversation",
   initial: (): UsageDocument => ({ models: {} }),
 })
+
+/** By kind. */
+export const builtinDocuments = {
+  [DocumentKind.agent]: agentDocument,
+  [DocumentKind.provider]: providerDocument,
+  [DocumentKind.live]: liveDocument,
+  [DocumentKind.todo]: todoDocument,
+  [DocumentKind.inbox]: inboxDocument,
+  [DocumentKind.usage]: usageDocument,
+} as const

@@ -2,7 +2,7 @@
  * Revisions of rewindable documents: a base holds the whole value, a delta the operations on the revision before it. Pure.
  */
 import { Either } from "effect"
-import { type DocumentDefinition, type DocumentTail, everySixtyFour } from "./document-definition.ts"
+import type { DocumentTail } from "./document-definition.ts"
 import { applyOperations, diff, type PatchOperation } from "./document-patch.ts"
 import type { Seq } from "./ids.ts"
 import type { Json } from "./json.ts"
@@ -41,24 +41,17 @@ export interface DocumentChange {
 
 const whole: DocumentChange = { operations: null, tail: noTail }
 
-/**
- * How the step from `before` to `after` (the JSON of `value`) is stored behind `tail`: as operations where these are shorter than the
- * value and the definition's checkpoint rule asks for no base.
- */
-export const changeOf = <A, I>(
-  definition: DocumentDefinition<A, I>,
-  value: A,
-  before: Json,
-  after: Json,
-  tail: DocumentTail,
-): DocumentChange => {
+/** Whether a change is stored as a base, given the tail that it would leave and the size of its value in UTF-8 bytes. */
+export type CheckpointRule = (tail: DocumentTail, size: number) => boolean
+
+/** How the step from `before` to `after` is stored behind `tail`: as operations where these are shorter than the value and `rule` allows it. */
+export const changeOf = (before: Json, after: Json, tail: DocumentTail, rule: CheckpointRule): DocumentChange => {
   const operations = diff(before, after)
   if (operations === null) return whole
   const size = bytesOf(after)
   const bytes = bytesOf(operations)
   const longer = { deltas: tail.deltas + 1, bytes: tail.bytes + bytes }
-  const base = definition.checkpointWhen?.(value, longer) ?? everySixtyFour(longer, size)
-  return base || bytes > size ? whole : { operations, tail: longer }
+  return bytes > size || rule(longer, size) ? whole : { operations, tail: longer }
 }
 
 /** The value and version at the end of a chain of revisions (a base, then its deltas), or what is wrong with which of them. */

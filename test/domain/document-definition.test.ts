@@ -3,9 +3,8 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Either, Schema } from "effect"
-import { todoDocument } from "../../src/domain/builtin-documents.ts"
 import type { DocumentOptions } from "../../src/domain/document-definition.ts"
-import { decodeDocument, defineDocument, encodeDocument } from "../../src/domain/document-definition.ts"
+import { decodeDocument, defineDocument, encodeDocument, everySixtyFour } from "../../src/domain/document-definition.ts"
 import { changeOf, noTail, replay } from "../../src/domain/document-revision.ts"
 import type { Seq } from "../../src/domain/ids.ts"
 
@@ -40,6 +39,14 @@ describe("a definition", () => {
 })
 
 describe("a stored value", () => {
+  const dated = defineDocument({
+    kind: "app.dated",
+    version: 1,
+    scope: "conversation",
+    schema: Schema.Struct({ at: Schema.Date }),
+    initial: () => ({ at: new Date(0) }),
+  })
+
   const third = defineDocument({
     ...options,
     version: 3,
@@ -71,16 +78,12 @@ describe("a stored value", () => {
     const json = { items: [], total: 1, later: { x: 1 } }
     const value = Either.getOrThrow(decodeDocument(third, 3, json))
     expect(Either.getOrThrow(encodeDocument(third, value))).toEqual(json)
+    const transformed = { at: "1970-01-01T00:00:00.000Z", later: { x: 1 } }
+    const date = Either.getOrThrow(decodeDocument(dated, 1, transformed))
+    expect(Either.getOrThrow(encodeDocument(dated, date))).toEqual(transformed)
   })
 
   it("of a schema that transforms is stored as its JSON", () => {
-    const dated = defineDocument({
-      kind: "app.dated",
-      version: 1,
-      scope: "conversation",
-      schema: Schema.Struct({ at: Schema.Date }),
-      initial: () => ({ at: new Date(0) }),
-    })
     const json = Either.getOrThrow(encodeDocument(dated, dated.initial()))
     expect(json).toEqual({ at: "1970-01-01T00:00:00.000Z" })
     expect(Either.getOrThrow(decodeDocument(dated, 1, json))).toEqual({ at: new Date(0) })
@@ -103,34 +106,23 @@ describe("a change", () => {
     const kinds: Array<string> = []
     for (let step = 0; step < 130; step++) {
       const next = { items: value.items.map((item, at) => (at === step ? { ...item, text: `${step}` } : item)) }
-      const change = changeOf(todoDocument, next, value, next, tail)
+      const change = changeOf(value, next, tail, everySixtyFour)
       kinds.push(change.operations === null ? "base" : "delta")
       value = next
       tail = change.tail
     }
     expect(kinds.flatMap((kind, at) => (kind === "base" ? [at + 1] : []))).toEqual([64, 128])
-    const small = changeOf(todoDocument, listOf(0), listOf(1), listOf(0), noTail)
+    const small = changeOf(listOf(1), listOf(0), noTail, everySixtyFour)
     expect(small).toEqual({ operations: null, tail: noTail })
-    expect(changeOf(todoDocument, listOf(0), listOf(0), listOf(0), { deltas: 1, bytes: 9_999 }).operations).toBe(null)
+    expect(changeOf(listOf(0), listOf(0), { deltas: 1, bytes: 9_999 }, everySixtyFour).operations).toBe(null)
   })
 
-  it("follows the definition's own checkpoint rule where it has one", () => {
-    const seen: Array<number> = []
-    const own = defineDocument({
-      ...options,
-      history: "rewindable",
-      checkpointWhen: (value, { deltas }) => {
-        seen.push(deltas)
-        return value.items.length === 3
-      },
-    })
-    const text = "x".repeat(200)
-    const step = (count: number) => {
-      const value = { items: Array.from({ length: count }, () => text) }
-      return changeOf(own, value, { items: value.items.slice(1) }, value, { deltas: 99, bytes: 1 }).operations === null
-    }
-    expect([step(2), step(3), step(4)]).toEqual([false, true, false])
-    expect(seen).toEqual([100, 100, 100])
+  it("is stored whole when the rule says so, and never as operations that are longer than the value", () => {
+    const before = { items: ["x".repeat(200)] }
+    const after = { items: ["x".repeat(200), "y"] }
+    expect(changeOf(before, after, noTail, () => true).operations).toBe(null)
+    expect(changeOf(before, after, { deltas: 999, bytes: 1 }, () => false).tail.deltas).toBe(1_000)
+    expect(changeOf(after, { items: [] }, noTail, () => false).operations).toBe(null)
   })
 
   it("that does not fit the revision before it is reported with its commit", () => {

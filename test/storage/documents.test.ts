@@ -219,6 +219,34 @@ describe("a draft", () => {
       }),
     ),
   )
+
+  it.effect("is stored whole where the definition's own checkpoint rule says so", () =>
+    world(({ documents, here, store }) =>
+      Effect.gen(function* () {
+        const seen: Array<number> = []
+        const own = defineDocument({
+          ...base,
+          ...rewindable,
+          scope: "conversation",
+          checkpointWhen: (value, { deltas }) => {
+            seen.push(deltas)
+            return value.count === 3
+          },
+        })
+        const long = Array.from({ length: 50 }, (_, at) => `name ${at}`)
+        yield* documents.update(own, here, (draft) => void draft.names.push(...long))
+        const types: Array<string | undefined> = []
+        for (let value = 1; value <= 5; value++) {
+          yield* documents.update(own, here, count(value))
+          const [record] = yield* store.documents(here.conversation)
+          if (record === undefined) return expect.unreachable()
+          types.push((yield* store.documentRevisions(record.id, record.seq)).at(-1)?.type)
+        }
+        expect(types).toEqual(["delta", "delta", "base", "delta", "delta"])
+        expect(seen).toEqual([1, 2, 3, 1, 2])
+      }),
+    ),
+  )
 })
 
 describe("a value of the past", () => {

@@ -10,6 +10,7 @@ import {
   type DocumentTail,
   decodeDocument,
   encodeDocument,
+  everySixtyFour,
 } from "../../domain/document-definition.ts"
 import { sameJson } from "../../domain/document-patch.ts"
 import { changeOf } from "../../domain/document-revision.ts"
@@ -85,7 +86,13 @@ const draftOf = <A, I>(
       const { conversation, fork, history, id, key, scope, seq, task } = record
       // a migrated value differs from the stored one in more than the edit: it starts a chain of its own
       const { operations } =
-        same && history === "rewindable" ? changeOf(definition, value, record.value, json, tail) : { operations: null }
+        same && history === "rewindable"
+          ? changeOf(record.value, json, tail, (longer, size) =>
+              definition.checkpointWhen === null
+                ? everySixtyFour(longer, size)
+                : definition.checkpointWhen(value, longer),
+            )
+          : { operations: null }
       return {
         id,
         kind,
