@@ -2,7 +2,6 @@
  * What the conversations of a node run with where nobody says anything: the defaults that the command line and an embedding application share.
  */
 import { hostname, platform, release } from "node:os"
-import { compactionSlots } from "./actors/conversation/compaction-slots.ts"
 import { defaultPolicy, type Policy } from "./actors/conversation/machine/data.ts"
 import type { ConversationSettingsService } from "./actors/conversation/settings.ts"
 import type { Effort, ExecutionMode } from "./domain/document.ts"
@@ -10,11 +9,8 @@ import type { Effort, ExecutionMode } from "./domain/document.ts"
 /** How long an idle conversation stays in memory, in ms. */
 const idleMs = 30_000
 
-/** Summaries beside the work that a node makes at once. */
-const summariesAtOnce = 2
-
 /** The name of this process in task rows. */
-export const nodeName = (): string => `${hostname()}-${process.pid}`
+const nodeName = (): string => `${hostname()}-${process.pid}`
 
 export const nodeSettings = (options: {
   /** Absolute path of a directory. */
@@ -34,5 +30,4 @@ export const nodeSettings = (options: {
   confined: options.confined ?? true,
   platform: `${platform()} ${release()}`,
   idleMs: options.idleMs ?? idleMs,
-  compactionSlots: compactionSlots(summariesAtOnce),
 })

@@ -70,7 +70,11 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       const parent = yield* found
       const conversations = yield* makeConversations(parent).pipe(
         Effect.provideService(Store, store),
-        Effect.provideService(ConversationSettings, { ...settings, onSettled: queueing.settled.note }),
+        Effect.provideService(ConversationSettings, {
+          ...settings,
+          onSettled: queueing.settled.note,
+          compactionSlots: settings.compactionSlots ?? queueing.compaction.slots,
+        }),
       )
       yield* Deferred.succeed(ready, conversations)
       yield* recoverAll(conversations, open)

@@ -10,6 +10,7 @@ import { defaultQueueSettings, QueueConfig } from "../actors/queue/settings.ts"
 import type { Failure } from "../domain/failure.ts"
 import type { StoreService } from "../storage/store.ts"
 import { child, type SupervisedChild } from "./child.ts"
+import { type CompactionQueue, compactionQueue } from "./compaction-queue.ts"
 import type { Conversations } from "./conversations.ts"
 import { makeQueues, queueTree } from "./queues.ts"
 import { retryWorker } from "./retry-worker.ts"
@@ -19,6 +20,7 @@ export interface QueueParts {
   readonly queues: QueuesService
   readonly child: SupervisedChild<never>
   readonly settled: Settled
+  readonly compaction: CompactionQueue
   /** Registers the workers of the engine until the scope closes. */
   readonly begin: (conversations: Conversations) => Effect.Effect<void, Failure, Scope.Scope>
 }
@@ -34,15 +36,18 @@ export const queueParts = (options: {
     const parts = { ...options, settings, workers: new WorkerRegistry() }
     const queues = makeQueues(parts)
     const settled = new Settled()
+    const compaction = compactionQueue(queues)
     const collecting = child("settled", collector(settled, queues, settings.verifyAfterMs))
     return {
       queues,
       settled,
+      compaction,
       child: child("queues", queueTree(parts, [collecting])),
       begin: (conversations) =>
         Effect.forEach(
           [
             retryWorker(options.store, conversations),
+            compaction.worker,
             verificationWorker(options.store, conversations, settings.verifyAfterMs),
           ],
           (worker) => queues.register(worker),

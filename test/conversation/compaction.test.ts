@@ -5,18 +5,21 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Schema } from "effect"
+import Database from "better-sqlite3"
+import { Deferred, Effect, Fiber, FiberId, Schema } from "effect"
 import { describe, expect } from "vitest"
-import { compactionSlots } from "../../src/actors/conversation/compaction-slots.ts"
+import type { QueuesService } from "../../src/actors/queue/queues.ts"
 import { Sessions, type SessionsService } from "../../src/actors/sessions.ts"
 import { contextOf, contextState } from "../../src/domain/context.ts"
 import { DocumentKind, UsageDocument } from "../../src/domain/document.ts"
 import { EntryKind } from "../../src/domain/entry.ts"
 import type { Event } from "../../src/domain/event.ts"
-import type { ConversationId } from "../../src/domain/ids.ts"
+import type { ConversationId, TaskId } from "../../src/domain/ids.ts"
+import type { Job } from "../../src/domain/job.ts"
 import { textOf } from "../../src/domain/message.ts"
 import { promptOf } from "../../src/domain/prompt.ts"
 import type { StoreService } from "../../src/storage/store.ts"
+import { compactionQueue } from "../../src/supervisors/compaction-queue.ts"
 import { collect, nodeAt, open, prompt, until, withNode } from "./harness.ts"
 
 const filler = "word ".repeat(300)
@@ -245,27 +248,71 @@ describe("a context that the service finds too long", () => {
 })
 
 describe("the slots of a node", () => {
-  it.effect("let background summaries wait, and nobody who is waited for", () =>
+  /** Stands for the durable queue: inserted jobs wait until the test runs them. */
+  const queueOf = () => {
+    const inserted = Deferred.unsafeMake<Job>(FiberId.none)
+    const insert: QueuesService["insert"] = ({ args }) => {
+      // All that the worker reads of a job is its arguments.
+      const job = { args } as Job
+      return Effect.as(Deferred.succeed(inserted, job), { job, inserted: true })
+    }
+    return { inserted: Deferred.await(inserted), ...compactionQueue({ insert }) }
+  }
+  const of = (task: number) => ({ conversation: 1 as ConversationId, task: task as TaskId })
+
+  it.effect("hold their job while the summary is written, and begin with it", () =>
     Effect.gen(function* () {
-      const slots = compactionSlots(1)
-      const gate = yield* Deferred.make<void>()
-      const begun: Array<string> = []
-      const work = (name: string) =>
-        Effect.zipRight(
-          Effect.sync(() => begun.push(name)),
-          Deferred.await(gate),
-        )
-      const first = yield* Effect.fork(slots.use("background", work("one")))
-      const second = yield* Effect.fork(slots.use("background", work("two")))
-      const urgent = yield* Effect.fork(slots.use("threshold", work("urgent")))
+      const { inserted, slots, worker } = queueOf()
+      const gate = yield* Deferred.make<string>()
+      const using = yield* Effect.fork(slots.use(of(1), Deferred.await(gate)))
+      const job = yield* inserted
+      const running = yield* Effect.fork(worker.run({ job, idempotencyKey: "k" }))
       yield* Effect.yieldNow()
-      yield* Effect.yieldNow()
-      expect(begun).toEqual(["one", "urgent"])
-      yield* Deferred.succeed(gate, undefined)
-      yield* Fiber.joinAll([first, second, urgent])
-      expect(begun).toEqual(["one", "urgent", "two"])
+      expect(yield* Fiber.poll(running)).toMatchObject({ _tag: "None" })
+      yield* Deferred.succeed(gate, "summary")
+      expect(yield* Fiber.join(using)).toBe("summary")
+      expect(yield* Fiber.join(running)).toEqual({ type: "done" })
     }),
   )
+
+  it.effect("are not waited for by one that a request comes to wait for", () =>
+    Effect.gen(function* () {
+      const { inserted, slots } = queueOf()
+      const using = yield* Effect.fork(slots.use(of(1), Effect.succeed("summary")))
+      yield* inserted
+      expect(yield* Fiber.poll(using)).toMatchObject({ _tag: "None" })
+      slots.hurry(of(2).task)
+      slots.hurry(of(1).task)
+      expect(yield* Fiber.join(using)).toBe("summary")
+    }),
+  )
+
+  it.effect("leave a job of a process that died, or of a compaction that was stopped, with nothing to do", () =>
+    Effect.gen(function* () {
+      const { inserted, slots, worker } = queueOf()
+      const using = yield* Effect.fork(slots.use(of(1), Effect.never))
+      const job = yield* inserted
+      yield* Fiber.interrupt(using)
+      expect(yield* worker.run({ job, idempotencyKey: "k" })).toEqual({ type: "done" })
+    }),
+  )
+
+  it.live("come from the queue: a background summary runs as a job of it", () => {
+    const nearlyFull = { text: `long ${filler}`, usage: [160_000, 10] }
+    return withNode({ rules: [writes[0], { match: "prompt 4", steps: [nearlyFull] }, ...writes] }, (sessions, path) =>
+      Effect.gen(function* () {
+        const id = yield* open(sessions)
+        const events = yield* collect(sessions, id, ended)
+        yield* talk(sessions, id)
+        expect((yield* Fiber.join(events)).at(-1)).toMatchObject({ reason: "background", status: "completed" })
+        const database = new Database(path, { readonly: true })
+        expect(database.prepare("select queue, worker from jobs where queue = 'compaction'").all()).toEqual([
+          { queue: "compaction", worker: "slot" },
+        ])
+        database.close()
+      }),
+    )
+  })
 })
 
 describe("a restart", () => {

@@ -144,6 +144,7 @@ export class Driver {
       },
       agent: (agent?.value as AgentDocument | undefined) ?? {},
       documents,
+      written: {},
       usage: { models: {} },
       context: contextState(this.entries),
       entryCount: this.entries.length,
@@ -293,6 +294,7 @@ export class Driver {
         return
       case "stopJobs":
       case "stopCompaction":
+      case "hurryCompaction":
         // As with the shell: each job ends by itself, later, with a `jobEnded`.
         return
       case "timer":

@@ -14,7 +14,6 @@ import { summaryRequest } from "../../domain/summary-request.ts"
 import type { Usage } from "../../domain/usage.ts"
 import { type ModelError, type ModelPart, type ModelsService, ModelTransient } from "../../models/model.ts"
 import type { StoreReads } from "../../storage/store.ts"
-import type { CompactionSlots } from "./compaction-slots.ts"
 import { orStorageFailure } from "./failures.ts"
 import type { Send } from "./jobs.ts"
 import type { Compaction, Data } from "./machine/data.ts"
@@ -46,9 +45,6 @@ export interface CompactionJob {
   }
   readonly send: Send
 }
-
-/** As many as there are. */
-const unlimited: CompactionSlots = { use: (_reason, work) => work }
 
 /** What stands behind the plan's cut; null where it is not there any more. */
 const olderOf = (entries: ReadonlyArray<ContextEntry>, { plan }: CompactionInput): OlderPart | null => {
@@ -85,7 +81,10 @@ const ask = (
 }
 
 /** The summary, of less and less where the service finds the conversation too long. */
-const summarise = ({ compaction, services }: CompactionJob, older: OlderPart): Effect.Effect<Written, ModelError> =>
+const summarise = (
+  { compaction, data, services }: CompactionJob,
+  older: OlderPart,
+): Effect.Effect<Written, ModelError> =>
   Effect.gen(function* () {
     const { instructions, reason, writer } = compaction.input
     const { models, settings } = services
@@ -96,7 +95,9 @@ const summarise = ({ compaction, services }: CompactionJob, older: OlderPart): E
         Effect.map((written): Written => ({ ...written, model: info.id })),
         Effect.catchTag("ContextOverflow", (error) => (halved < halvings ? once(halved + 1) : Effect.fail(error))),
       )
-    return yield* (settings.compactionSlots ?? unlimited).use(reason, once(0))
+    const slots = settings.compactionSlots
+    if (slots === undefined || reason !== "background") return yield* once(0)
+    return yield* slots.use({ conversation: data.conversation.id, task: compaction.task.id }, once(0))
   })
 
 /** The todo list as text, null where there is none or it is empty. One that cannot be read is left to the document's own reader to tell. */

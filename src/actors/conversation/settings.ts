@@ -19,7 +19,7 @@ export interface ConversationSettingsService {
   readonly platform: string
   /** An idle conversation without watchers leaves memory after this time. Default 30,000 ms. */
   readonly idleMs: number
-  /** Default: every compaction asks its model at once. */
+  /** Default: the node's queue `compaction`. */
   readonly compactionSlots?: CompactionSlots
   /** Called when a conversation has become idle after work. Must not throw or wait. */
   readonly onSettled?: (conversation: ConversationId) => void

@@ -349,6 +349,9 @@ export class Shell {
         const running = compactionJob({ compaction, data: this.data, services: this.services, send: this.send })
         return this.start({ type: "compaction", task: compaction.task.id }, running)
       }
+      case "hurryCompaction":
+        settings.compactionSlots?.hurry(action.task)
+        return null
       case "stopJobs":
       case "stopCompaction": {
         const meant = [...this.jobs.values()].filter((running) => isStopped(running.job, action))

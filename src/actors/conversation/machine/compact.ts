@@ -102,7 +102,7 @@ const blocks = ({ cancelling, input, ready }: Compaction): boolean =>
   (input.reason === "threshold" || input.reason === "overflow") && ready === null && !cancelling
 
 /** The run waits for a compaction; the request that was about to be made is made anew afterwards. */
-const wait = (d: Draft, { task }: Compaction): void => {
+const wait = (d: Draft, { input, task }: Compaction): void => {
   const run = d.run
   const generation = d.putTask({
     ...run.generation,
@@ -111,6 +111,7 @@ const wait = (d: Draft, { task }: Compaction): void => {
     crashes: 0,
   })
   d.patchRun({ generation, token: run.token + 1, waits: run.waits + 1 })
+  if (input.reason === "background") d.act({ type: "hurryCompaction", task: task.id })
   d.to("compacting")
 }
 

@@ -13,6 +13,7 @@ import type {
 import type { ContextState } from "../../../domain/context.ts"
 import type { Conversation } from "../../../domain/conversation.ts"
 import type { AgentDocument, LiveDocument, UsageDocument } from "../../../domain/document.ts"
+import type { DocumentTail } from "../../../domain/document-definition.ts"
 import type { EffectAnswer } from "../../../domain/effect.ts"
 import type { Entry } from "../../../domain/entry.ts"
 import type { EventBody, MachineState } from "../../../domain/event.ts"
@@ -115,6 +116,8 @@ export interface Data {
   readonly conversation: Unstamped<Conversation>
   readonly agent: AgentDocument
   readonly documents: { readonly [kind: string]: DocumentId }
+  /** The rewindable documents that this life of the actor wrote, as they are stored. */
+  readonly written: { readonly [kind: string]: { readonly value: Json; readonly tail: DocumentTail } }
   readonly usage: UsageDocument
   readonly context: ContextState
   readonly entryCount: number
@@ -268,6 +271,8 @@ export type Action =
   | { readonly type: "stopJobs" }
   | { readonly type: "compact"; readonly compaction: Compaction }
   | { readonly type: "stopCompaction"; readonly task: TaskId }
+  /** A run waits for it now: it does not wait for others. */
+  | { readonly type: "hurryCompaction"; readonly task: TaskId }
   | { readonly type: "timer"; readonly timer: TimerName; readonly ms: number }
   | { readonly type: "clearTimer"; readonly timer: TimerName }
   | { readonly type: "settle"; readonly submission: SubmissionRow }
