@@ -53,8 +53,12 @@ export class Settled {
 export const collector = (settledOnes: Settled, queues: QueuesService, delayMs: number) => {
   const write = (settled: Set<ConversationId>): Effect.Effect<void> =>
     Effect.gen(function* () {
-      const jobs = yield* queues.rows([...settled].map((id) => checkOf(id, delayMs)))
-      yield* queues.commit({ jobs })
+      const checks = [...settled].map((id) => checkOf(id, delayMs))
+      const commit = (some: typeof checks) => Effect.flatMap(queues.rows(some), (jobs) => queues.commit({ jobs }))
+      // One that was removed meanwhile refuses all: then each by itself.
+      yield* Effect.catchTag(commit(checks), "Conflict", () =>
+        Effect.forEach(checks, (check) => Effect.ignore(commit([check])), { discard: true }),
+      )
     }).pipe(
       // The next time that one of them settles it is noted again.
       Effect.catchAll((error) => Effect.logWarning(`settled conversations will not be checked: ${error.message}`)),
