@@ -3,6 +3,18 @@
  */
 export * from "./actors/contract.ts"
 export * as Actors from "./actors/kernel/index.ts"
+export { type Inserted, type NewJob, Queues, type QueuesService } from "./actors/queue/queues.ts"
+export type { QueueOptions } from "./actors/queue/settings.ts"
+export {
+  cancelJob,
+  done,
+  doneWith,
+  type JobCommit,
+  type JobResult,
+  type JobRun,
+  type QueueWorker,
+  snooze,
+} from "./actors/queue/worker.ts"
 export * from "./actors/sessions.ts"
 export * from "./actors/task/index.ts"
 export * from "./domain/artifact.ts"

@@ -6,6 +6,8 @@ import { stat } from "node:fs/promises"
 import { isAbsolute } from "node:path"
 import { Effect, type Layer, Schema } from "effect"
 import type { Policy } from "./actors/conversation/machine/data.ts"
+import { type QueueOptions, queueSettings } from "./actors/queue/settings.ts"
+import type { QueueWorker } from "./actors/queue/worker.ts"
 import type { TaskDefinition } from "./actors/task/index.ts"
 import type { Effort, ExecutionMode } from "./domain/document.ts"
 import { errorCode } from "./domain/error-code.ts"
@@ -62,10 +64,12 @@ export interface ConversationDefaults {
 
 type AnyTool = Tool<unknown>
 type AnyTask = TaskDefinition<never, unknown, unknown, unknown>
+type AnyWorker = QueueWorker<unknown>
 
 export interface SuperPiOptions<
   T extends ReadonlyArray<AnyTool>,
   D extends ReadonlyArray<AnyTask>,
+  W extends ReadonlyArray<AnyWorker>,
   S extends StorageOption,
   M extends ModelsOption,
 > {
@@ -78,6 +82,10 @@ export interface SuperPiOptions<
   readonly builtinTools?: boolean | ReadonlyArray<string>
   /** Kinds of tasks of the application, registered when the layer is built; open tasks of these kinds go on then. */
   readonly tasks?: D
+  /** Workers of durable queues, each for jobs of its name. */
+  readonly workers?: W
+  /** Queues of the application, and other concurrencies of the engine's own; see docs/queues.md. */
+  readonly queues?: Readonly<Record<string, QueueOptions>>
   /** Where artifacts are. Default: in the database. */
   readonly artifacts?: Layer.Layer<ArtifactStore>
   readonly defaults?: ConversationDefaults
@@ -89,16 +97,19 @@ export interface SuperPiOptions<
 
 type ToolNeeds<T> = T extends Tool<infer R> ? R : never
 type TaskNeeds<D> = D extends TaskDefinition<never, unknown, unknown, infer R> ? R : never
+type WorkerNeeds<W> = W extends QueueWorker<infer R> ? R : never
 type LayerNeeds<L> = L extends Layer.Layer<never, unknown, infer R> ? R : never
 /** What a layer among the options fails with. */
 export type LayerError<L> = L extends Layer.Layer<never, infer E, unknown> ? E : never
 
 /** The services that an application's options need. */
-export type OptionNeeds<T extends ReadonlyArray<AnyTool>, D extends ReadonlyArray<AnyTask>, S, M> =
-  | ToolNeeds<T[number]>
-  | TaskNeeds<D[number]>
-  | LayerNeeds<S>
-  | LayerNeeds<M>
+export type OptionNeeds<
+  T extends ReadonlyArray<AnyTool>,
+  D extends ReadonlyArray<AnyTask>,
+  W extends ReadonlyArray<AnyWorker>,
+  S,
+  M,
+> = ToolNeeds<T[number]> | TaskNeeds<D[number]> | WorkerNeeds<W[number]> | LayerNeeds<S> | LayerNeeds<M>
 
 const quoted = (value: unknown): string => JSON.stringify(value) ?? String(value)
 
@@ -109,13 +120,39 @@ export const builtinsOf = (wanted: boolean | ReadonlyArray<string> = true) =>
 const fault = (path: string, expected: string, actual: string): InvalidOptions =>
   new InvalidOptions({ path, expected, actual })
 
-/** The first name that is there twice, or null. */
+/** Where a name comes for the second time, or -1. */
 const firstTwice = (names: ReadonlyArray<string>): number => names.findIndex((name, at) => names.indexOf(name) < at)
 
+/** Options of any types. */
+export type AnyOptions = SuperPiOptions<
+  ReadonlyArray<AnyTool>,
+  ReadonlyArray<AnyTask>,
+  ReadonlyArray<AnyWorker>,
+  StorageOption,
+  ModelsOption
+>
+
+/** What is wrong with the queues and their workers, or null. */
+const queueFault = ({ queues = {}, workers = [] }: AnyOptions): InvalidOptions | null => {
+  for (const [name, { concurrency }] of Object.entries(queues)) {
+    if (!/^[a-zA-Z0-9_.-]{1,100}$/.test(name)) {
+      return fault("queues", "names of 1 to 100 letters, digits, underscores, dashes and dots", quoted(name))
+    }
+    if (!Number.isSafeInteger(concurrency) || concurrency < 1) {
+      return fault(`queues.${name}.concurrency`, "a whole number of at least 1", String(concurrency))
+    }
+  }
+  const known = Object.keys(queueSettings(queues).queues)
+  const at = workers.findIndex((worker) => !known.includes(worker.queue))
+  if (at >= 0) return fault(`workers[${at}].queue`, `one of ${known.join(", ")}`, quoted(workers[at]?.queue))
+  const twice = firstTwice(workers.map(({ name, queue }) => `${queue}/${name}`))
+  return twice < 0
+    ? null
+    : fault(`workers[${twice}].name`, "a name that no other worker of its queue has", quoted(workers[twice]?.name))
+}
+
 /** What is wrong with the options by themselves, or null. */
-const optionFault = (
-  options: SuperPiOptions<ReadonlyArray<AnyTool>, ReadonlyArray<AnyTask>, StorageOption, ModelsOption>,
-): InvalidOptions | null => {
+const optionFault = (options: AnyOptions): InvalidOptions | null => {
   const { builtinTools, node, storage, tasks = [], tools = [] } = options
   const known = BuiltinTools.list.map(({ spec }) => spec.name)
   if (Array.isArray(builtinTools)) {
@@ -141,13 +178,11 @@ const optionFault = (
   if (typeof storage === "object" && "path" in storage && storage.path === "") {
     return fault("storage.path", "the path of a database file", quoted(storage.path))
   }
-  return null
+  return queueFault(options)
 }
 
 /** Fails with the first option that cannot work. */
-export const checkOptions = (
-  options: SuperPiOptions<ReadonlyArray<AnyTool>, ReadonlyArray<AnyTask>, StorageOption, ModelsOption>,
-): Effect.Effect<void, InvalidOptions> =>
+export const checkOptions = (options: AnyOptions): Effect.Effect<void, InvalidOptions> =>
   Effect.gen(function* () {
     const wrong = optionFault(options)
     if (wrong !== null) return yield* wrong

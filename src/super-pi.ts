@@ -7,8 +7,11 @@ import { Context, Effect, Layer } from "effect"
 import type { SessionSummary } from "./actors/contract.ts"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
+import { Queues } from "./actors/queue/queues.ts"
+import { QueueConfig, queueSettings } from "./actors/queue/settings.ts"
+import type { QueueWorker } from "./actors/queue/worker.ts"
 import { Sessions, type SessionsService } from "./actors/sessions.ts"
-import { Tasks } from "./actors/task/index.ts"
+import { type TaskDefinition, Tasks } from "./actors/task/index.ts"
 import { version } from "./cli/package.ts"
 import type { AgentDocument } from "./domain/document.ts"
 import type { EffectAnswer, EffectView } from "./domain/effect.ts"
@@ -26,6 +29,7 @@ import { SqliteStore } from "./storage/sqlite/store.ts"
 import type { Store } from "./storage/store.ts"
 import { type ConversationHandle, conversationHandle } from "./super-pi-conversation.ts"
 import {
+  type AnyOptions,
   builtinsOf,
   checkOptions,
   InvalidOptions,
@@ -69,7 +73,7 @@ export interface SuperPiService {
 export type SuperPiError = InvalidOptions | OwnedElsewhere | OpenError | Failure
 
 /** What the layer provides. */
-export type SuperPiServices = SuperPi | Sessions | Tasks | ArtifactStore | ActorSystem | Store | Models
+export type SuperPiServices = SuperPi | Sessions | Tasks | Queues | ArtifactStore | ActorSystem | Store | Models
 
 export class SuperPi extends Context.Tag("super-pi/SuperPi")<SuperPi, SuperPiService>() {
   /**
@@ -78,26 +82,19 @@ export class SuperPi extends Context.Tag("super-pi/SuperPi")<SuperPi, SuperPiSer
    */
   static layer<
     const T extends ReadonlyArray<Tool<unknown>> = readonly [],
-    const D extends SuperPiTasks = readonly [],
+    const D extends ReadonlyArray<TaskDefinition<never, unknown, unknown, unknown>> = readonly [],
+    const W extends ReadonlyArray<QueueWorker<unknown>> = readonly [],
     S extends StorageOption = StorageOption,
     M extends ModelsOption = Record<never, never>,
   >(
-    options: SuperPiOptions<T, D, S, M>,
-  ): Layer.Layer<SuperPiServices, SuperPiError | LayerError<S> | LayerError<M>, OptionNeeds<T, D, S, M>> {
-    type Needs = OptionNeeds<T, D, S, M>
+    options: SuperPiOptions<T, D, W, S, M>,
+  ): Layer.Layer<SuperPiServices, SuperPiError | LayerError<S> | LayerError<M>, OptionNeeds<T, D, W, S, M>> {
+    type Needs = OptionNeeds<T, D, W, S, M>
     type Failed = SuperPiError | LayerError<S> | LayerError<M>
     // The option types say what each layer and tool needs and fails with; their unions are Needs and Failed.
     return superPiLayer(options) as Layer.Layer<SuperPiServices, Failed, Needs>
   }
 }
-
-type SuperPiTasks = NonNullable<AnyOptions["tasks"]>
-type AnyOptions = SuperPiOptions<
-  ReadonlyArray<Tool<unknown>>,
-  NonNullable<Parameters<typeof checkOptions>[0]["tasks"]>,
-  StorageOption,
-  ModelsOption
->
 
 const superPiService = (sessions: SessionsService, principal: string): SuperPiService => ({
   open: ({ agent = {}, requestId = null, title = null } = {}) =>
@@ -128,6 +125,7 @@ const superPiLayer = (options: AnyOptions): Layer.Layer<SuperPiServices, unknown
         storeLayer(storage, lease),
         modelsLayer(options.models ?? {}, defaults.model),
         settings,
+        Layer.sync(QueueConfig, () => queueSettings(options.queues)),
       ).pipe(Layer.provideMerge(ActorSystem.layer()))
       const kept = options.artifacts ?? ArtifactStore.database()
       const tools = Layer.provide(
@@ -176,12 +174,14 @@ const modelsLayer = (models: ModelsOption, model: string | undefined): Layer.Lay
   return Layer.provide(Layer.effect(Models, chosen), base)
 }
 
-/** Registers the application's kinds of tasks. */
-const registered = ({ tasks = [] }: AnyOptions): Layer.Layer<never, Failure, unknown> =>
-  Layer.effectDiscard(
-    Effect.flatMap(Tasks, (engine) =>
-      Effect.forEach(tasks, (definition) => engine.register(definition), { discard: true }),
-    ),
+/** Registers the application's kinds of tasks and its workers. */
+const registered = ({ tasks = [], workers = [] }: AnyOptions): Layer.Layer<never, Failure, unknown> =>
+  Layer.scopedDiscard(
+    Effect.gen(function* () {
+      const [engine, queues] = [yield* Tasks, yield* Queues]
+      for (const definition of tasks) yield* engine.register(definition)
+      for (const worker of workers) yield* queues.register(worker)
+    }),
   )
 
 /** Answers on the socket beside the database, for processes that attach. */

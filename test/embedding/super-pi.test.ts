@@ -4,17 +4,20 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Chunk, Context, Data, Effect, Either, Exit, Fiber, Layer, Schema, Stream } from "effect"
+import { Chunk, Context, Data, Deferred, Effect, Either, Exit, Fiber, Layer, Schema, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { attachSessions } from "../../src/assembly.ts"
 import {
   ArtifactStore,
   defineTask,
   defineTool,
+  done,
   type Event,
   InvalidOptions,
   type Models,
   type ModelsOption,
+  Queues,
+  type QueueWorker,
   Sessions,
   Step,
   Store,
@@ -197,6 +200,30 @@ describe("tasks of an application", () => {
     ))
 })
 
+describe("queues of an application", () => {
+  it("run its jobs with its services", () =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        const did = yield* Deferred.make<string>()
+        const worker: QueueWorker<Clock> = {
+          queue: "mails",
+          name: "send",
+          run: ({ job }) =>
+            Effect.gen(function* () {
+              const at = yield* (yield* Clock).now
+              yield* Deferred.succeed(did, `${JSON.stringify(job.args)} at ${at}`)
+              return done
+            }),
+        }
+        const options = { storage: "memory", models, defaults, queues: { mails: { concurrency: 2 } } } as const
+        yield* Effect.gen(function* () {
+          yield* (yield* Queues).insert({ queue: "mails", worker: "send", args: { to: "Ada" } })
+          expect(yield* Deferred.await(did)).toBe('{"to":"Ada"} at noon')
+        }).pipe(Effect.provide(SuperPi.layer({ ...options, workers: [worker] })), Effect.provide(Clock.live))
+      }),
+    ))
+})
+
 describe("a database", () => {
   const layer = (path: string) => SuperPi.layer({ storage: { path }, models, defaults, program: "the test" })
 
@@ -349,6 +376,16 @@ describe("options that cannot work", () => {
       "a database that is a directory",
       () => SuperPi.layer({ ...over, storage: { path: join(directory, "a-directory") } }),
       "storage.path: expected the path of a database file, got a directory",
+    ],
+    [
+      "a worker of a queue that there is not",
+      () => SuperPi.layer({ ...over, workers: [{ queue: "mails", name: "send", run: () => Effect.succeed(done) }] }),
+      /^workers\[0\]\.queue: expected one of generation_retry, .*, got "mails"$/,
+    ],
+    [
+      "a queue that runs nothing",
+      () => SuperPi.layer({ ...over, queues: { mails: { concurrency: 0 } } }),
+      "queues.mails.concurrency: expected a whole number of at least 1, got 0",
     ],
     ["a node without a name", () => SuperPi.layer({ ...over, node: "" }), 'node: expected a name, got ""'],
   ])("are refused: %s", async (_, layer, message) => {
