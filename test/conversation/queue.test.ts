@@ -427,6 +427,101 @@ describe("a batch of calls", () => {
   })
 })
 
+/** Where everything takes its place, in the fewest words: the model of `docs/forks.md`, *Boundaries*. */
+class QueueModel {
+  busy = false
+  queue: Array<{ readonly label: string; readonly type: "follow" | "steer" | "write" | "note" | "reset" }> = []
+  placed: Array<string> = []
+  steers: "one-at-a-time" | "all" = "one-at-a-time"
+  follows: "one-at-a-time" | "all" = "one-at-a-time"
+
+  hand(label: string, type: QueueModel["queue"][number]["type"]): void {
+    const input = type === "follow" || type === "steer"
+    const free =
+      type === "note" ? this.queue.every((one) => one.type !== "reset") : !this.busy && this.queue.length === 0
+    if (free) {
+      this.placed.push(label)
+      if (input) this.busy = true
+      return
+    }
+    this.queue.push({ label, type })
+    if (!this.busy) this.boundary("final")
+  }
+
+  boundary(where: "afterTools" | "final"): void {
+    const isInput = (type: string) => type === "follow" || type === "steer"
+    const writes = this.queue.filter((one) => !isInput(one.type))
+    const ends = where === "final" || writes.some((one) => one.type === "reset")
+    const some = (type: string, mode: string) => {
+      const all = this.queue.filter((one) => one.type === type)
+      return mode === "all" ? all : all.slice(0, 1)
+    }
+    const inputs = [...some("steer", this.steers), ...(ends ? some("follow", this.follows) : [])]
+    const gone = new Set([...writes, ...inputs])
+    this.placed.push(...writes.map((one) => one.label))
+    this.placed.push(...this.queue.filter((one) => inputs.includes(one)).map((one) => one.label))
+    this.queue = this.queue.filter((one) => !gone.has(one))
+    if (ends) this.busy = inputs.length > 0
+  }
+}
+
+describe("a queue of any length", () => {
+  const mode = fc.constantFrom("one-at-a-time" as const, "all" as const)
+  const move = fc.oneof(
+    { weight: 6, arbitrary: fc.constantFrom("follow", "steer", "write", "note", "reset") },
+    { weight: 4, arbitrary: fc.constantFrom("answer", "tools", "tools", "fail", "withdraw", "kill") },
+  )
+  /** The labels of what was placed, in the order of the transcript. */
+  const labels = (driver: Driver) =>
+    driver.entries.flatMap((entry) =>
+      entry.data !== null
+        ? [String(entry.data)]
+        : entry.model.flatMap((m) => (m.role === "user" ? [textOf(m.content)] : [])),
+    )
+
+  it("takes its places as the model says, whatever comes when", () => {
+    fc.assert(
+      fc.property(mode, mode, fc.array(move, { maxLength: 40 }), (steeringMode, followUpMode, moves) => {
+        const driver = new Driver()
+        const model = new QueueModel()
+        driver.configure({ steeringMode, followUpMode })
+        model.steers = steeringMode
+        model.follows = followUpMode
+        for (const [at, each] of moves.entries()) {
+          const label = `${each}-${at}`
+          if (each === "follow" || each === "steer") driver.submit(label, each === "steer" ? "steer" : "followUp")
+          else if (each === "note") driver.write({ data: label })
+          else if (each === "write") driver.write({ model: [said(label)] })
+          else if (each === "reset") driver.reset(label)
+          if (["follow", "steer", "note", "write", "reset"].includes(each)) model.hand(label, each as "note")
+          if (each === "withdraw") {
+            const last = driver.data.queue.at(-1)
+            if (last !== undefined) driver.withdraw(last.id)
+            model.queue.pop()
+          }
+          if (each === "kill") driver.kill()
+          if (model.busy && ["answer", "tools", "fail"].includes(each)) {
+            driver.finish(0)
+            if (each === "fail") driver.failModel(0, false)
+            else driver.finish(0, each === "tools" ? ["safe"] : [])
+            if (each === "tools") {
+              driver.finish(0)
+              driver.finish(0)
+            }
+            if (each === "fail") model.busy = false
+            else model.boundary(each === "tools" ? "afterTools" : "final")
+          }
+          expect(labels(driver)).toEqual(model.placed)
+          expect(driver.data.queue).toHaveLength(model.queue.length)
+          expect(driver.data.run !== null).toBe(model.busy && driver.data.parked === null)
+          fc.pre(driver.data.parked === null)
+        }
+      }),
+      { numRuns: 1_000 },
+    )
+  })
+})
+
 describe("killed around any commit", () => {
   /** Everything of this file's subject in one conversation. */
   const story: ReadonlyArray<(driver: Driver) => void> = [

@@ -48,9 +48,11 @@ export const endAsked = (
   { generation }: Run,
   calls: number,
 ): { readonly type: "handoff"; readonly note: string } | { readonly type: "terminate" } | null => {
+  const all = askedIn(generation)
+  if (all.length === 0) return null
   // Task ids grow in call order: of several notes the last call's counts.
-  const asked = [...askedIn(generation)].sort((a, b) => a.task - b.task)
+  const asked = [...all].sort((a, b) => a.task - b.task)
   const note = asked.findLast((one) => one.handoff !== null)?.handoff ?? null
   if (note !== null) return { type: "handoff", note }
-  return asked.length > 0 && asked.filter((one) => one.terminate).length === calls ? { type: "terminate" } : null
+  return asked.filter((one) => one.terminate).length === calls ? { type: "terminate" } : null
 }

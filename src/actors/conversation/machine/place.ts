@@ -27,7 +27,7 @@ export interface InputContent {
 
 // This engine wrote both (admit.ts, write.ts).
 const inputOf = (row: SubmissionRow): InputContent => row.content as unknown as InputContent
-const draftOf = (row: SubmissionRow): EntryDraft => row.content as unknown as EntryDraft
+const draftOf = (row: SubmissionRow): EntryDraft => row.content as unknown as EntryDraft // as above
 
 /** Whether it is a write that begins a context of its own. */
 export const isReset = (row: SubmissionRow): boolean => row.kind === "write" && draftOf(row).head === "self"
