@@ -79,6 +79,28 @@ describe("the settings file", () => {
     })
   })
 
+  it("has a compaction section, whose keys are checked one by one", () => {
+    const text = JSON.stringify({
+      compaction: {
+        reserveTokens: 4_096,
+        mode: "digest",
+        keepRecent: 1,
+        modelOverrides: { "local/small": { backgroundTokens: 0 } },
+      },
+    })
+    const { settings, warnings } = readSettings(text, "s.json")
+    expect(settings).toEqual({
+      compaction: { reserveTokens: 4_096, modelOverrides: { "local/small": { backgroundTokens: 0 } } },
+    })
+    expect(warnings).toEqual([
+      's.json: compaction.mode: expected "summary" | "truncate" | "tool_results" | "hybrid", got "digest"; the key is ignored',
+      's.json: unknown key "compaction.keepRecent"; did you mean "compaction.keepRecentTokens"?',
+    ])
+    expect(readSettings('{"compaction": true}', "s.json").warnings[0]).toMatch(
+      /compaction: expected an object, got true/,
+    )
+  })
+
   it("has unknown keys named with the nearest valid one", () => {
     const { settings, warnings } = readSettings(
       '{"defaultModle": "x", "models": {"geminiModel": []}, "synchronous": "FULL"}',

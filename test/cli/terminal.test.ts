@@ -194,6 +194,41 @@ describe("the terminal renderer", () => {
     )
   })
 
+  it("tells of a compaction that somebody waits for, and of its end", () => {
+    const about = { task_id: task, reason: "manual" } as const
+    const over = { ...about, method: "summary", entry_id: null, tokens_after: null, tokens_before: 120_000 } as const
+    const events = [
+      event({ type: "compaction_started", ...about, mode: "hybrid" }),
+      event({ type: "compaction_completed", ...over, status: "completed", tokens_after: 18_200, error: null }),
+      event({ type: "compaction_completed", ...over, status: "failed", error: "no key\u001b[31m" }),
+    ]
+    expect(shown(events, pipe)).toBe(
+      [
+        "compacting the context…",
+        "compacted: about 120.0k tokens are 18.2k now",
+        "the context could not be compacted: no key",
+        "",
+      ].join("\n"),
+    )
+  })
+
+  it("is silent about a compaction beside the work that came too late", () => {
+    const about = { task_id: task, reason: "background" } as const
+    const over = {
+      ...about,
+      method: "summary",
+      entry_id: null,
+      tokens_after: null,
+      tokens_before: 1,
+      error: null,
+    } as const
+    const events = [
+      event({ type: "compaction_started", ...about, mode: "hybrid" }),
+      event({ type: "compaction_completed", ...over, status: "stale" }),
+    ]
+    expect(shown(events, pipe)).toBe("")
+  })
+
   it("joins in the middle from a snapshot", () => {
     const { view, blocks } = runAll([event({ type: "snapshot", session })])
     expect(blocks).toEqual([{ kind: "text", text: "so far" }])

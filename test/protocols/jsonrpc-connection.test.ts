@@ -59,6 +59,12 @@ describe("the methods", () => {
       expect((yield* request(client, "session.transcript", { conversationId: 1 })).result).toEqual([])
       expect((yield* request(client, "session.cancel", { conversationId: 1 })).result).toEqual({ cancelled: false })
       expect((yield* request(client, "session.retry", { conversationId: 1 })).result).toMatchObject({ state: "idle" })
+      const nothing = { status: "nothing", task_id: null, entry_id: null, tokens_before: 9, tokens_after: null }
+      const wish = { conversationId: 1, instructions: "the names" }
+      expect((yield* request(client, "session.compact", wish)).result).toEqual(nothing)
+      expect((yield* request(client, "session.compact", { conversationId: 1 })).result).toMatchObject({
+        tokens_before: 0,
+      })
       const configured = yield* request(client, "session.configure", { conversationId: 1, agent: { model: "m" } })
       expect(configured.result).toMatchObject({ model: "m" })
       expect((yield* request(client, "node.tree")).result).toMatchObject({ name: "node", children: [] })

@@ -83,6 +83,10 @@ const note = (entry: Entry): string =>
         ? `${entry.kind}: edits ${entry.edits.map((edit) => `#${edit.entry}`).join(", ")}`
         : entry.kind
 
+/** What a compaction put in place of what came before. */
+const standIn = (entry: Entry): string =>
+  entry.model.flatMap((message) => (message.role === "user" ? [contentText(message.content)] : [])).join("\n")
+
 /** The transcript for a person at a terminal; long tool output is cut. `above` gives a line above each entry. */
 export const transcriptText = (
   entries: ReadonlyArray<Entry>,
@@ -90,9 +94,11 @@ export const transcriptText = (
   above: (entry: Entry) => string | null = () => null,
 ): string => {
   const blocks = entries.map((entry) => {
-    const lines = entry.model
-      .flatMap((message) => messageForTerminal(message, paint))
-      .filter((one) => one.trim() !== "")
+    const said =
+      entry.kind === EntryKind.compaction
+        ? [paint("dim", `[${note(entry)}]`), paint("dim", sanitize(standIn(entry)))]
+        : entry.model.flatMap((message) => messageForTerminal(message, paint))
+    const lines = said.filter((one) => one.trim() !== "")
     const body = lines.length > 0 ? lines.join("\n") : paint("dim", `[${oneLine(note(entry))}]`)
     const line = above(entry)
     return line === null ? body : `${paint("dim", line)}\n${body}`
@@ -151,8 +157,11 @@ const messageAsMarkdown = (message: Message): Array<string> => {
 
 /** The whole transcript as Markdown, nothing cut but the prompt's system messages left out. */
 export const transcriptMarkdown = (title: string, entries: ReadonlyArray<Entry>): string => {
-  const blocks = entries.flatMap((entry) =>
-    entry.model.length === 0 ? [`*${note(entry)}*`] : entry.model.flatMap(messageAsMarkdown),
-  )
+  const blocks = entries.flatMap((entry) => {
+    if (entry.model.length === 0) return [`*${note(entry)}*`]
+    return entry.kind === EntryKind.compaction
+      ? [`## Compaction\n\n${standIn(entry)}`]
+      : entry.model.flatMap(messageAsMarkdown)
+  })
   return [`# ${oneLine(title)}`, ...blocks].join("\n\n")
 }
