@@ -14,6 +14,7 @@ import { Failure } from "../domain/failure.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import { Json } from "../domain/json.ts"
 import { Message, UserPart } from "../domain/message.ts"
+import { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
 import { SubmissionStatus, UnansweredReason, WhenBusy } from "../domain/submission.ts"
 import { TreeNode } from "../domain/tree.ts"
 import { Usage } from "../domain/usage.ts"
@@ -277,6 +278,16 @@ export class SettleEffect extends Rpc.make("SettleEffect", {
   error: Failure,
 }) {}
 
+/** The queues of the node. */
+export class ListQueues extends Rpc.make("ListQueues", { success: Schema.Array(QueueView), error: Failure }) {}
+
+/** Pauses or resumes a queue, retries or cancels a job, deletes ended jobs. */
+export class ChangeQueue extends Rpc.make("ChangeQueue", {
+  payload: { change: QueueChange },
+  success: QueueChanged,
+  error: Failure,
+}) {}
+
 /** The live supervision tree of the node. */
 export class Tree extends Rpc.make("Tree", { success: TreeNode, error: Failure }) {}
 
@@ -301,5 +312,7 @@ export class SessionRpcs extends RpcGroup.make(
   Retry,
   Effects,
   SettleEffect,
+  ListQueues,
+  ChangeQueue,
   Tree,
 ) {}

@@ -12,6 +12,7 @@ import type { Event, SessionState } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
 import type { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import type { UserPart } from "../domain/message.ts"
+import type { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
 import type { WhenBusy } from "../domain/submission.ts"
 import type { TreeNode } from "../domain/tree.ts"
 import type { InputEntry, WriteRequest } from "../domain/write.ts"
@@ -93,6 +94,8 @@ export interface SessionsService {
     readonly answer: EffectAnswer
     readonly principal?: string
   }) => Effect.Effect<EffectSettlement, Failure>
+  readonly queues: Effect.Effect<ReadonlyArray<QueueView>, Failure>
+  readonly changeQueue: (payload: { readonly change: QueueChange }) => Effect.Effect<QueueChanged, Failure>
   readonly tree: Effect.Effect<TreeNode, Failure>
 }
 

@@ -79,7 +79,7 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       yield* Deferred.succeed(ready, conversations)
       yield* recoverAll(conversations, open)
       yield* queueing.begin(conversations)
-      const sessions = makeSessions({ store, models, system, conversations })
+      const sessions = makeSessions({ store, models, system, conversations, queues: queueing.queues })
       return Context.make(Sessions, sessions).pipe(
         Context.add(Tasks, makeTasks(parts, system)),
         Context.add(Queues, queueing.queues),

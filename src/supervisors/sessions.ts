@@ -16,6 +16,7 @@ import {
   type ReplyTo,
   tell,
 } from "../actors/kernel/index.ts"
+import type { QueuesService } from "../actors/queue/queues.ts"
 import { sessionSummary } from "../actors/session-summary.ts"
 import type { SessionsService, Target } from "../actors/sessions.ts"
 import type { CompactionResult } from "../domain/compaction-task.ts"
@@ -55,10 +56,11 @@ export interface SessionsParts {
   readonly models: ModelsService
   readonly system: ActorSystemService
   readonly conversations: Conversations
+  readonly queues: QueuesService
 }
 
 export const makeSessions = (parts: SessionsParts): SessionsService => {
-  const { conversations, models, store, system } = parts
+  const { conversations, models, queues, store, system } = parts
 
   /** Whose conversation it is, as far as it was asked: a principal never changes, and one that is gone fails to start. */
   const principals = new Map<ConversationId, string>()
@@ -317,6 +319,8 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
         state(target),
       ),
     ...makeEffects({ store, principalOf, request }),
+    queues: queues.list,
+    changeQueue: ({ change }) => queues.change(change),
     tree: system.tree(),
   }
 }

@@ -380,6 +380,8 @@ export const makeFakeSessions = (options: {
       retry: (payload) => Effect.map(find(payload.conversationId), stateOf),
       effects: () => Effect.succeed([]),
       settleEffect: ({ taskId }) => Effect.fail(new NotFound({ what: `call ${taskId}` })),
+      queues: Effect.succeed([]),
+      changeQueue: () => Effect.succeed({ queue: null, job: null, pruned: 0 }),
       tree: Effect.sync(() => ({
         name: options.name ?? "node",
         path: "/",

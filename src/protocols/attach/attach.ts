@@ -161,6 +161,8 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
       retry: (payload) => call(client.Retry(payload)),
       effects: (payload) => call(client.Effects(payload)),
       settleEffect: (payload) => call(client.SettleEffect(payload)),
+      queues: call(Effect.suspend(() => client.ListQueues())),
+      changeQueue: (payload) => call(client.ChangeQueue(payload)),
       tree: call(Effect.suspend(() => client.Tree())),
     }
     return { owner, sessions, gone: Deferred.await(gone) }

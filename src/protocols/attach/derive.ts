@@ -50,6 +50,8 @@ export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
   retry: (payload) => call((sessions) => sessions.retry(payload)),
   effects: (payload) => call((sessions) => sessions.effects(payload)),
   settleEffect: (payload) => call((sessions) => sessions.settleEffect(payload)),
+  queues: call((sessions) => sessions.queues),
+  changeQueue: (payload) => call((sessions) => sessions.changeQueue(payload)),
   tree: call((sessions) => sessions.tree),
 })
 

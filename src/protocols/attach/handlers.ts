@@ -50,5 +50,7 @@ export const handlersOf = (sessions: SessionsService) =>
     Retry: (payload) => guard(sessions.retry(payload)),
     Effects: (payload) => guard(sessions.effects(payload)),
     SettleEffect: (payload) => guard(sessions.settleEffect(payload)),
+    ListQueues: () => guard(sessions.queues),
+    ChangeQueue: (payload) => guard(sessions.changeQueue(payload)),
     Tree: () => guard(sessions.tree),
   })
