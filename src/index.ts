@@ -18,6 +18,8 @@ export {
 export * from "./actors/sessions.ts"
 export * from "./actors/task/index.ts"
 export * from "./domain/artifact.ts"
+export * from "./domain/compaction-settings.ts"
+export * from "./domain/compaction-task.ts"
 export * from "./domain/conversation.ts"
 export * from "./domain/document.ts"
 export * from "./domain/effect.ts"
