@@ -77,7 +77,7 @@ export const main = (invocation: Invocation): Promise<number> =>
         return ExitCode.ok
       }
       if (views.length === 0) {
-        process.stderr.write("no effect is in doubt\n")
+        process.stdout.write("no effect is in doubt\n")
         return ExitCode.ok
       }
       const traits = traitsOf(process.stdout, process.env)

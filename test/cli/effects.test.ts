@@ -56,7 +56,7 @@ describe("super-pi effects", () => {
     JSON.parse((await bench.run(["effects", ...args, "--json"])).stdout)
 
   it("lists a call from its death on, until somebody says what became of it", { timeout: 120_000 }, async () => {
-    expect((await bench.run(["effects"])).stderr).toBe("no effect is in doubt\n")
+    expect((await bench.run(["effects"])).stdout).toBe("no effect is in doubt\n")
 
     const run = bench.start(["run", "go", "--output-format", "stream-json", "--mode", "auto"], { env: scripted() })
     await run.until(/tool_output/)
