@@ -94,7 +94,7 @@ export const LiveDocument = Schema.Struct({
 })
 export type LiveDocument = typeof LiveDocument.Type
 
-/** Document `pi.inbox`: what waits for its turn, oldest first. */
+/** Document `pi.inbox`: what waits for its turn, oldest first; `whenBusy` is `write` for a write. */
 export const InboxDocument = Schema.Struct({
   queued: Schema.Array(Schema.Struct({ submission: Schema.Int, whenBusy: Schema.String, preview: Schema.String })),
   notes: Schema.Array(Schema.String),

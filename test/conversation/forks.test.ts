@@ -12,6 +12,10 @@ import type { Entry } from "../../src/domain/entry.ts"
 import { type ConversationId, type EntryId, SubmissionId } from "../../src/domain/ids.ts"
 import type { Message } from "../../src/domain/message.ts"
 import { text, textOf } from "../../src/domain/message.ts"
+import { attach } from "../../src/protocols/attach/attach.ts"
+import { attachedSessions } from "../../src/protocols/attach/derive.ts"
+import type { Peer } from "../../src/protocols/attach/handshake.ts"
+import { serveAttach } from "../../src/protocols/attach/serve.ts"
 import { makeSqliteReader } from "../../src/storage/sqlite/store.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import type { Tool } from "../../src/tools/tool.ts"
@@ -513,6 +517,54 @@ describe("what is queued", () => {
           }),
         )
       }),
+    )
+  })
+})
+
+describe("an attached process", () => {
+  const self: Peer = { program: "super-pi", version: "1", pid: process.pid, instance: "forks" }
+
+  it("that lost its connection while it waited finds what it submitted by its request, and has the answer", () => {
+    const { release, running, tool } = gate()
+    const socket = join(directory, "owner", "socket")
+    const remote = Effect.map(attach({ socket, self }), attachedSessions)
+    return run({ rules: gated, tools: [tool] }, (sessions) =>
+      Effect.gen(function* () {
+        yield* serveAttach({ path: socket, sessions, self })
+        const root = yield* open(sessions)
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const api = yield* remote
+            const { submission_id } = yield* api.submit({
+              conversationId: root,
+              content: [text("go")],
+              requestId: "go",
+            })
+            const target = { conversationId: root, submissionId: submission_id }
+            yield* Effect.forkScoped(api.awaitSubmission(target))
+            yield* running
+          }),
+        )
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const api = yield* remote
+            const found = yield* api.submission({ conversationId: root, submissionId: null, requestId: "go" })
+            expect(found.status).toBe("placed")
+            const target = { conversationId: root, submissionId: found.submission_id }
+            const waiting = yield* Effect.fork(api.awaitSubmission(target))
+            yield* release
+            expect(yield* Fiber.join(waiting)).toMatchObject({ status: "done", text: "done" })
+            const fork = yield* api.fork({
+              conversationId: root,
+              entryId: null,
+              agent: {},
+              title: null,
+              requestId: null,
+            })
+            expect(seen(yield* api.transcript({ conversationId: fork.conversation_id })).at(-1)).toBe("done")
+          }),
+        )
+      }).pipe(Effect.scoped),
     )
   })
 })

@@ -190,7 +190,7 @@ export class Draft {
     this.putDocument(DocumentKind.inbox, {
       queued: queue.map((row) => ({
         submission: row.id,
-        whenBusy: row.whenBusy,
+        whenBusy: row.kind === "write" ? "write" : row.whenBusy,
         preview: JSON.stringify(row.content).slice(0, previewLength),
       })),
       notes: [],
