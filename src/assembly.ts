@@ -7,6 +7,7 @@ import { randomUUID } from "node:crypto"
 import { Effect, Layer, type Scope } from "effect"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
+import { QueueConfig, queueSettings } from "./actors/queue/settings.ts"
 import { Sessions, type SessionsService } from "./actors/sessions.ts"
 import { version } from "./cli/package.ts"
 import type { AttachSessions, NodeOptions, OpenSessions } from "./cli/ports.ts"
@@ -45,7 +46,10 @@ const servicesOf = (path: string, options: NodeOptions) => {
   const artifacts = Layer.provide(artifactsLayer, ArtifactStore.database())
   const tools = Layer.provide(BuiltinTools.layer, Layer.merge(Layer.orDie(workersLayer), artifacts))
   const models = Layer.sync(Models, () => makeModels({ env: options.env, settings: chosen }))
-  return Layer.mergeAll(models, tools, settings).pipe(
+  const { queues = {}, verifyAfterSeconds } = options.settings
+  const times = verifyAfterSeconds === undefined ? {} : { verifyAfterMs: verifyAfterSeconds * 1000 }
+  const queueing = Layer.sync(QueueConfig, () => queueSettings(queues, times))
+  return Layer.mergeAll(models, tools, settings, queueing).pipe(
     Layer.provideMerge(SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" })),
     Layer.provideMerge(ActorSystem.layer()),
   )

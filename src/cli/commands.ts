@@ -97,6 +97,66 @@ const effects: Command = {
   examples: ["super-pi effects", "super-pi effects settle 12 happened"],
 }
 
+const jobId = { name: "ID", summary: "the job's number", required: true }
+const queueName = { name: "NAME", summary: "the queue's name", required: true }
+const changeQueue = () => import("./queue-change.ts")
+
+const queue: Command = {
+  name: "queue",
+  summary: "Background jobs: list, show, pause, retry, cancel",
+  options: [],
+  commands: [
+    {
+      name: "list",
+      summary: "Lists the queues and their newest jobs",
+      options: [option.limit, option.json, option.db],
+      load: () => import("./queue-list.ts"),
+    },
+    {
+      name: "show",
+      summary: "Shows a job with its failures",
+      positionals: [jobId],
+      options: [option.json, option.db],
+      load: () => import("./queue-show.ts"),
+    },
+    {
+      name: "pause",
+      summary: "Lets running jobs end and starts no other, also after a restart",
+      positionals: [queueName],
+      options: [option.json, option.db],
+      load: changeQueue,
+    },
+    {
+      name: "resume",
+      summary: "Takes a paused queue up again",
+      positionals: [queueName],
+      options: [option.json, option.db],
+      load: changeQueue,
+    },
+    {
+      name: "retry",
+      summary: "Runs a job now: one that waits, or one that has ended once more",
+      positionals: [jobId],
+      options: [option.json, option.db],
+      load: changeQueue,
+    },
+    {
+      name: "cancel",
+      summary: "Ends a job for good; a running one is interrupted",
+      positionals: [jobId],
+      options: [option.json, option.db],
+      load: changeQueue,
+    },
+    {
+      name: "prune",
+      summary: "Deletes jobs that have ended",
+      options: [option.json, option.db],
+      load: changeQueue,
+    },
+  ],
+  examples: ["super-pi queue list", "super-pi queue pause verification", "super-pi queue retry 12"],
+}
+
 /** The root command. */
 export const superPi: Command = {
   name: "super-pi",
@@ -136,6 +196,7 @@ export const superPi: Command = {
     },
     session,
     effects,
+    queue,
     {
       name: "models",
       summary: "Lists what the configured providers serve",

@@ -18,6 +18,15 @@ export const Settings = Schema.Struct({
   models: Schema.optional(ModelSettings),
   /** When and how contexts are made short; see docs/compaction.md. */
   compaction: Schema.optional(CompactionSettings),
+  /** Concurrency of durable queues by name; see docs/queues.md. */
+  queues: Schema.optional(
+    Schema.Record({
+      key: Schema.String.pipe(Schema.pattern(/^[a-zA-Z0-9_.-]{1,100}$/)),
+      value: Schema.Struct({ concurrency: Schema.Int.pipe(Schema.positive()) }),
+    }),
+  ),
+  /** Seconds between the end of a conversation's work and the check of its transcript. Default 60. */
+  verifyAfterSeconds: Schema.optional(Schema.NonNegative),
   /** SQLite's `synchronous`: FULL also survives the loss of power of the whole machine. Default NORMAL. */
   synchronous: Schema.optional(Schema.Literal("NORMAL", "FULL")),
 })
