@@ -44,6 +44,9 @@ import type { Decision } from "./tree.ts"
 /** The wall clock may jump and the machine may sleep: the timer looks again at least this often, in ms. */
 const napMs = 3_600_000
 
+/** A phase that is stopped is interrupted at once; its end is waited for with its finalizers. */
+const runSpec = { restart: "temporary", shutdownMs: 0 } as const
+
 export interface LedgerParts {
   /** Observed by `feed`. */
   readonly store: StoreService
@@ -328,18 +331,15 @@ class Ledger {
     if (row === undefined || code === undefined || this.board.live.get(id) !== mode) return Effect.void
     const run = ++this.runCount
     const actor = taskActor({ run, mode, row, code, store: this.parts.store, ledger: this.self.ref })
-    return Effect.matchEffect(
-      this.self.spawn(actor, { name: `task-${id}.${run}`, childSpec: { restart: "temporary" } }),
-      {
-        // The ledger itself is stopping: its release takes the row back.
-        onFailure: () => Effect.void,
-        onSuccess: (ref) => {
-          this.runs.set(id, { run, ref })
-          this.taskOf.set(ref.id, id)
-          return Effect.zipRight(this.self.watch(ref), tell(ref, "go"))
-        },
+    return Effect.matchEffect(this.self.spawn(actor, { name: `task-${id}.${run}`, childSpec: runSpec }), {
+      // The ledger itself is stopping: its release takes the row back.
+      onFailure: () => Effect.void,
+      onSuccess: (ref) => {
+        this.runs.set(id, { run, ref })
+        this.taskOf.set(ref.id, id)
+        return Effect.zipRight(this.self.watch(ref), tell(ref, "go"))
       },
-    )
+    })
   }
 
   // ---- time -------------------------------------------------------------------------------------------------------------------

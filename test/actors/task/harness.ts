@@ -31,28 +31,3 @@ export const live = <A, E>(
 /** Warnings about parked tasks and crashes are meant: their log is not shown. */
 export const run = <A, E>(effect: Effect.Effect<A, E>): Promise<A> =>
   Effect.runPromise(Effect.provide(effect, Logger.remove(Logger.defaultLogger)))
-
-/**
- * A life that dies: from the commit for which `dies` says so nothing reaches the database any more, and nobody is answered. `onDead` is told.
- */
-export const dying =
-  (dies: () => "before" | "after" | null, onDead: () => void): WrapStore =>
-  (store) => {
-    let dead = false
-    const die = Effect.suspend(() => {
-      dead = true
-      onDead()
-      return Effect.never
-    })
-    return {
-      ...store,
-      mint: (kind, count) => Effect.suspend(() => (dead ? Effect.never : store.mint(kind, count))),
-      commit: (commit) =>
-        Effect.suspend(() => {
-          if (dead) return Effect.never
-          const when = dies()
-          if (when === "before") return die
-          return when === "after" ? Effect.zipRight(store.commit(commit), die) : store.commit(commit)
-        }),
-    }
-  }
