@@ -70,6 +70,9 @@ export const usageDocument = defineDocument({
   initial: (): UsageDocument => ({ models: {} }),
 })
 
+/** The kind of a built-in document. */
+export type BuiltinKind = keyof typeof builtinDocuments
+
 /** By kind. */
 export const builtinDocuments = {
   [DocumentKind.agent]: agentDocument,

@@ -6,6 +6,7 @@ import { Effect, Data as EffectData } from "effect"
 import type { MachineState } from "../../domain/event.ts"
 import type { ConversationId } from "../../domain/ids.ts"
 import { Models } from "../../models/model.ts"
+import type { NewerDocument } from "../../storage/documents/errors.ts"
 import type { ReadError } from "../../storage/errors.ts"
 import { Store } from "../../storage/store.ts"
 import { Tools } from "../../tools/tools.ts"
@@ -52,7 +53,7 @@ const start = (
   self: ActorContext<ConversationMessage>,
 ): Effect.Effect<
   MachineStart<MachineState, Shell, ConversationMessage>,
-  UnknownConversation | ReadError,
+  UnknownConversation | ReadError | NewerDocument,
   ConversationNeeds
 > =>
   Effect.gen(function* () {

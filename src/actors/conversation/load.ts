@@ -1,14 +1,15 @@
 /**
- * Reads what a conversation's actor starts from. A damaged document is a typed error that names it; nothing is changed.
+ * Reads what a conversation's actor starts from. A damaged document, or one of a newer version of the code, is a typed error that names
+ * it; nothing is changed.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Either } from "effect"
+import { agentDocument, liveDocument, providerDocument, usageDocument } from "../../domain/builtin-documents.ts"
 import { contextState } from "../../domain/context.ts"
-import type { DocumentRecord } from "../../domain/document.ts"
-import { AgentDocument, DocumentKind, LiveDocument, ProviderDocument, UsageDocument } from "../../domain/document.ts"
+import { type DocumentDefinition, decodeDocument } from "../../domain/document-definition.ts"
 import { EntryKind } from "../../domain/entry.ts"
 import type { ConversationId, DocumentId } from "../../domain/ids.ts"
-import type { ReadError } from "../../storage/errors.ts"
-import { CorruptRow } from "../../storage/errors.ts"
+import { type NewerDocument, storedFault } from "../../storage/documents/errors.ts"
+import type { CorruptRow, ReadError } from "../../storage/errors.ts"
 import type { StoreService } from "../../storage/store.ts"
 import type { Data, Stored } from "./machine/data.ts"
 
@@ -21,7 +22,10 @@ export interface Loaded {
 }
 
 /** Null when there is no such conversation. */
-export const load = (store: StoreService, id: ConversationId): Effect.Effect<Loaded | null, ReadError> =>
+export const load = (
+  store: StoreService,
+  id: ConversationId,
+): Effect.Effect<Loaded | null, ReadError | NewerDocument> =>
   Effect.gen(function* () {
     const conversation = yield* store.conversation(id)
     if (conversation === null) return null
@@ -29,14 +33,20 @@ export const load = (store: StoreService, id: ConversationId): Effect.Effect<Loa
     const entries = yield* store.contextEntries(id)
     const tasks = yield* store.openTasks(id)
     const submissions = yield* store.openSubmissions(id)
-    const decoded = <A, I>(kind: string, schema: Schema.Schema<A, I>): Effect.Effect<A | null, CorruptRow> => {
-      const record = documents.find((document) => document.kind === kind && document.key === "")
-      return record === undefined ? Effect.succeed(null) : decodeDocument(store.location, record, schema)
+    const decoded = <A, I>(
+      definition: DocumentDefinition<A, I>,
+    ): Effect.Effect<A | null, CorruptRow | NewerDocument> => {
+      const record = documents.find((document) => document.kind === definition.kind && document.key === "")
+      if (record === undefined) return Effect.succeed(null)
+      const value = decodeDocument(definition, record.version, record.value)
+      return Either.isRight(value)
+        ? Effect.succeed(value.right)
+        : Effect.fail(storedFault(store.location, record, definition.version, value.left))
     }
-    const agent = yield* decoded(DocumentKind.agent, AgentDocument)
-    const usage = yield* decoded(DocumentKind.usage, UsageDocument)
-    const live = yield* decoded(DocumentKind.live, LiveDocument)
-    const provider = yield* decoded(DocumentKind.provider, ProviderDocument)
+    const agent = yield* decoded(agentDocument)
+    const usage = yield* decoded(usageDocument)
+    const live = yield* decoded(liveDocument)
+    const provider = yield* decoded(providerDocument)
     const ids: Record<string, DocumentId> = {}
     for (const document of documents) if (document.key === "") ids[document.kind] = document.id
     const batch = entries.findLast((entry) => entry.kind === EntryKind.assistant) ?? null
@@ -47,9 +57,10 @@ export const load = (store: StoreService, id: ConversationId): Effect.Effect<Loa
       data: {
         state: "recovering",
         conversation,
-        agent: agent ?? {},
+        agent: agent ?? agentDocument.initial(),
         documents: ids,
-        usage: usage ?? { models: {} },
+        written: {},
+        usage: usage ?? usageDocument.initial(),
         context: contextState(entries),
         entryCount: entries.length,
         queue: [],
@@ -63,20 +74,3 @@ export const load = (store: StoreService, id: ConversationId): Effect.Effect<Loa
       sessionId: provider?.sessionId ?? `conversation-${id}`,
     }
   })
-
-const decodeDocument = <A, I>(
-  location: string,
-  record: DocumentRecord,
-  schema: Schema.Schema<A, I>,
-): Effect.Effect<A, CorruptRow> =>
-  Schema.decodeUnknown(schema)(record.value).pipe(
-    Effect.mapError(
-      (error) =>
-        new CorruptRow({
-          location,
-          table: "documents",
-          row: `${record.id} (${record.kind})`,
-          detail: error.message.split("\n").slice(0, 3).join(" "),
-        }),
-    ),
-  )

@@ -54,7 +54,7 @@ export const configure = (d: Draft, event: EventOf<"configure">): Decision => {
   const before = d.data.agent
   const agent = { ...before, ...event.agent }
   d.patch({ agent })
-  d.putDocument(DocumentKind.agent, { ...agent } as Json, "rewindable")
+  d.putDocument(DocumentKind.agent, { ...agent } as Json)
   if (agent.mode !== undefined && agent.mode !== before.mode) d.publish({ type: "mode_changed", mode: agent.mode })
   d.succeed(event.reply, undefined)
   return d.done()

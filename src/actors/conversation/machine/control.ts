@@ -40,7 +40,7 @@ const offer = (d: Draft, names: ReadonlyArray<string>): void => {
   const tools = [...new Set([...agent.tools, ...names])]
   if (tools.length === agent.tools.length) return
   d.patch({ agent: { ...agent, tools } })
-  d.putDocument(DocumentKind.agent, { ...d.data.agent } as Json, "rewindable")
+  d.putDocument(DocumentKind.agent, { ...d.data.agent } as Json)
 }
 
 /** How a complete batch ends: with a new context from a note, with the end of the run, or (null) with another request. */

@@ -2,9 +2,11 @@
  * A decision in the making: the rows to commit, the actions to perform after it, and the data to adopt. One draft per event; it never
  * leaves `decide`.
  */
+import { type BuiltinKind, builtinDocuments } from "../../../domain/builtin-documents.ts"
 import { appendEntry } from "../../../domain/context.ts"
-import type { DocumentHistory } from "../../../domain/document.ts"
 import { DocumentKind } from "../../../domain/document.ts"
+import { everySixtyFour } from "../../../domain/document-definition.ts"
+import { changeOf, noTail } from "../../../domain/document-revision.ts"
 import type { Entry } from "../../../domain/entry.ts"
 import type { EventBody, MachineState } from "../../../domain/event.ts"
 import type { DocumentId, EntryId, SubmissionId, TaskId } from "../../../domain/ids.ts"
@@ -44,8 +46,11 @@ export class Draft {
   private readonly actions: Array<Action> = []
   private title: string | null = null
 
+  private readonly written: Data["written"]
+
   constructor(data: Data, env: Env) {
     this.data = data
+    this.written = data.written
     this.env = env
   }
 
@@ -202,10 +207,15 @@ export class Draft {
     this.jobs.push({ ...job, id: this.env.ids.job(), conversation: this.data.conversation.id, createdAt: this.env.now })
   }
 
-  putDocument(kind: string, value: Json, history: DocumentHistory = "latest"): void {
+  /**
+   * Sets a document of the conversation. A rewindable one is remembered as what changed since the write before it, where this life of
+   * the actor made that write; its first in a life is whole, which bounds what a read of the past must replay.
+   */
+  putDocument(kind: BuiltinKind, value: Json): void {
     const known: DocumentId | undefined = this.data.documents[kind]
     const id = known ?? this.env.ids.document()
     if (known === undefined) this.patch({ documents: { ...this.data.documents, [kind]: id } })
+    const { fork, history, version } = builtinDocuments[kind]
     this.documents.set(kind, {
       id,
       kind,
@@ -213,11 +223,21 @@ export class Draft {
       conversation: this.data.conversation.id,
       task: null,
       key: "",
-      version: 1,
+      version,
       history,
-      fork: kind === DocumentKind.agent ? "asOf" : "initial",
+      fork,
       value,
+      ...(history === "rewindable" ? this.revision(kind, value) : {}),
     })
+  }
+
+  private revision(kind: BuiltinKind, value: Json): Pick<DocumentWrite, "revision"> {
+    // what stands in the store, whatever this decision wrote before
+    const last = this.written[kind]
+    const { operations, tail } =
+      last === undefined ? { operations: null, tail: noTail } : changeOf(last.value, value, last.tail, everySixtyFour)
+    this.patch({ written: { ...this.data.written, [kind]: { value, tail } } })
+    return operations === null ? {} : { revision: { type: "delta", operations } }
   }
 
   setTitle(title: string): void {
