@@ -1,5 +1,5 @@
 /**
- * Effects in doubt as a person meets them at the command line: real processes of the built program.
+ * Effects in doubt and artifacts as a person meets them at the command line: real processes of the built program.
  */
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -35,15 +35,25 @@ describe("the listing of effects", () => {
   })
 })
 
-describe("super-pi effects", () => {
+describe("super-pi effects and artifacts", () => {
   let bench: Bench
 
   beforeAll(async () => {
     bench = makeBench()
     await buildProgram()
+    const keep = [{ name: "artifact_put", args: { name: "notes.md", content: "# Notes" } }]
     const tools = [{ name: "bash", args: { command: "echo begun; sleep 600" } }]
     const pays = { match: "^go$", steps: [{ text: "I pay", tools }, { text: "hm" }] }
-    bench.write("pays.json", JSON.stringify({ rules: [pays, { match: "", steps: [{ text: "well" }] }] }))
+    bench.write(
+      "pays.json",
+      JSON.stringify({
+        rules: [
+          pays,
+          { match: "^keep$", steps: [{ tools: keep }, { text: "kept" }] },
+          { match: "", steps: [{ text: "well" }] },
+        ],
+      }),
+    )
   })
 
   afterAll(() => bench.remove())
@@ -54,6 +64,18 @@ describe("super-pi effects", () => {
   })
   const list = async (...args: ReadonlyArray<string>): Promise<ReadonlyArray<EffectView>> =>
     JSON.parse((await bench.run(["effects", ...args, "--json"])).stdout)
+
+  it("keeps what a run put, lists it and writes it out byte for byte", async () => {
+    const { stdout } = await bench.run(["run", "keep", "--output-format", "json"], { env: scripted() })
+    const id = String(JSON.parse(stdout).conversation_id)
+    expect((await bench.run(["session", "artifacts", id])).stdout).toBe("notes.md  text/markdown  7 bytes  just now\n")
+    expect((await bench.run(["session", "artifacts", id, "--get", "notes.md"])).stdout).toBe("# Notes")
+    const missing = await bench.run(["session", "artifacts", id, "--get", "other"])
+    expect([missing.code, missing.stderr]).toEqual([
+      1,
+      `super-pi: conversation ${id} has no artifact "other"; see: super-pi session artifacts ${id}\n`,
+    ])
+  })
 
   it("lists a call from its death on, until somebody says what became of it", { timeout: 120_000 }, async () => {
     expect((await bench.run(["effects"])).stdout).toBe("no effect is in doubt\n")
