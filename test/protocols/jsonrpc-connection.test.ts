@@ -67,6 +67,9 @@ describe("the methods", () => {
       })
       const configured = yield* request(client, "session.configure", { conversationId: 1, agent: { model: "m" } })
       expect(configured.result).toMatchObject({ model: "m" })
+      expect((yield* request(client, "effect.list", { running: true })).result).toEqual([])
+      const settled = yield* request(client, "effect.settle", { taskId: 4, answer: "happened" })
+      expect(settled.error).toMatchObject({ code: -32004, message: "call 4 was not found" })
       expect((yield* request(client, "node.tree")).result).toMatchObject({ name: "node", children: [] })
       expect((yield* request(client, "models.list")).result).toEqual([{ id: "mock/echo" }])
       const info = yield* request(client, "node.info", [])
@@ -128,6 +131,13 @@ describe("an error", () => {
       const { client } = yield* setup
       const cases: ReadonlyArray<readonly [string, unknown, string, string, string]> = [
         ["session.state", { conversationId: "x" }, "conversationId", "a positive integer", '"x"'],
+        [
+          "effect.settle",
+          { taskId: 4, answer: "maybe" },
+          "answer",
+          'one of "happened", "not-happened", "ignore"',
+          '"maybe"',
+        ],
         ["session.state", { conversationId: 0 }, "conversationId", "a positive integer", "0"],
         ["session.state", undefined, "conversationId", "a positive integer", "nothing"],
         ["session.open", { agent: { mode: "yolo" } }, "agent.mode", '"plan" | "accept-edits" | "auto"', '"yolo"'],
