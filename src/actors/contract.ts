@@ -16,6 +16,7 @@ import { Json } from "../domain/json.ts"
 import { Message, UserPart } from "../domain/message.ts"
 import { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
 import { SubmissionStatus, UnansweredReason, WhenBusy } from "../domain/submission.ts"
+import { TaskChange, TaskChanged } from "../domain/task-change.ts"
 import { TreeNode } from "../domain/tree.ts"
 import { Usage } from "../domain/usage.ts"
 import { InputEntry, WriteHead } from "../domain/write.ts"
@@ -288,6 +289,13 @@ export class ChangeQueue extends Rpc.make("ChangeQueue", {
   error: Failure,
 }) {}
 
+/** Retries, aborts or gives up a task of an application. */
+export class ChangeTask extends Rpc.make("ChangeTask", {
+  payload: { change: TaskChange },
+  success: TaskChanged,
+  error: Failure,
+}) {}
+
 /** The live supervision tree of the node. */
 export class Tree extends Rpc.make("Tree", { success: TreeNode, error: Failure }) {}
 
@@ -314,5 +322,6 @@ export class SessionRpcs extends RpcGroup.make(
   SettleEffect,
   ListQueues,
   ChangeQueue,
+  ChangeTask,
   Tree,
 ) {}

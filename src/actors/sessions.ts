@@ -14,6 +14,7 @@ import type { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/id
 import type { UserPart } from "../domain/message.ts"
 import type { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
 import type { WhenBusy } from "../domain/submission.ts"
+import type { TaskChange, TaskChanged } from "../domain/task-change.ts"
 import type { TreeNode } from "../domain/tree.ts"
 import type { InputEntry, WriteRequest } from "../domain/write.ts"
 import type { Receipt, SessionSummary, Settled, SubmissionView } from "./contract.ts"
@@ -96,6 +97,7 @@ export interface SessionsService {
   }) => Effect.Effect<EffectSettlement, Failure>
   readonly queues: Effect.Effect<ReadonlyArray<QueueView>, Failure>
   readonly changeQueue: (payload: { readonly change: QueueChange }) => Effect.Effect<QueueChanged, Failure>
+  readonly changeTask: (payload: { readonly change: TaskChange }) => Effect.Effect<TaskChanged, Failure>
   readonly tree: Effect.Effect<TreeNode, Failure>
 }
 

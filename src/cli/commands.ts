@@ -157,6 +157,52 @@ const queue: Command = {
   examples: ["super-pi queue list", "super-pi queue pause verification", "super-pi queue retry 12"],
 }
 
+const taskId = { name: "ID", summary: "the task's number", required: true }
+const changeTask = () => import("./task-change.ts")
+
+const tasks: Command = {
+  name: "tasks",
+  summary: "Durable workflows: list, show, retry, abort, discard",
+  options: [],
+  commands: [
+    {
+      name: "list",
+      summary: "Lists the tasks that have not ended, as a tree; with --all those of conversations too",
+      options: [option.all, option.json, option.db],
+      load: () => import("./tasks.ts"),
+    },
+    {
+      name: "show",
+      summary: "Shows a task with its checkpoint and what it owns",
+      positionals: [taskId],
+      options: [option.json, option.db],
+      load: () => import("./task-show.ts"),
+    },
+    {
+      name: "retry",
+      summary: "Runs a parked task again",
+      positionals: [taskId],
+      options: [option.json, option.db],
+      load: changeTask,
+    },
+    {
+      name: "abort",
+      summary: "Aborts a task and what it owns; with --all also through background work",
+      positionals: [taskId],
+      options: [option.all, option.json, option.db],
+      load: changeTask,
+    },
+    {
+      name: "discard",
+      summary: "Gives up a task whose code is missing",
+      positionals: [taskId],
+      options: [option.json, option.db],
+      load: changeTask,
+    },
+  ],
+  examples: ["super-pi tasks list", "super-pi tasks retry 12"],
+}
+
 /** The root command. */
 export const superPi: Command = {
   name: "super-pi",
@@ -197,6 +243,7 @@ export const superPi: Command = {
     session,
     effects,
     queue,
+    tasks,
     {
       name: "models",
       summary: "Lists what the configured providers serve",

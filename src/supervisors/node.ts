@@ -79,11 +79,9 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       yield* Deferred.succeed(ready, conversations)
       yield* recoverAll(conversations, open)
       yield* queueing.begin(conversations)
-      const sessions = makeSessions({ store, models, system, conversations, queues: queueing.queues })
-      return Context.make(Sessions, sessions).pipe(
-        Context.add(Tasks, makeTasks(parts, system)),
-        Context.add(Queues, queueing.queues),
-      )
+      const tasks = makeTasks(parts, system)
+      const sessions = makeSessions({ store, models, system, conversations, queues: queueing.queues, tasks })
+      return Context.make(Sessions, sessions).pipe(Context.add(Tasks, tasks), Context.add(Queues, queueing.queues))
     }).pipe(Effect.catchTag("NoSuchElementException", () => Effect.fail(notStarted(new Error("no supervisor"))))),
   )
 

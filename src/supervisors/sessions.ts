@@ -19,6 +19,7 @@ import {
 import type { QueuesService } from "../actors/queue/queues.ts"
 import { sessionSummary } from "../actors/session-summary.ts"
 import type { SessionsService, Target } from "../actors/sessions.ts"
+import type { TasksService } from "../actors/task/service.ts"
 import type { CompactionResult } from "../domain/compaction-task.ts"
 import type { AgentDocument } from "../domain/document.ts"
 import { DocumentKind } from "../domain/document.ts"
@@ -28,6 +29,7 @@ import { Busy, InvalidRequest, Refused } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
 import { ConversationId as ConversationIdSchema } from "../domain/ids.ts"
 import type { Json } from "../domain/json.ts"
+import { isWorkflow } from "../domain/task-rules.ts"
 import { uuidDraws, uuidv7 } from "../domain/uuid.ts"
 import type { ModelsService } from "../models/model.ts"
 import type { StoreService } from "../storage/store.ts"
@@ -36,6 +38,7 @@ import { checkDirectory } from "./directory.ts"
 import { makeEffects } from "./effects.ts"
 import { makeFork } from "./sessions-fork.ts"
 import { checkInputEntry, makeWrites } from "./sessions-write.ts"
+import { changeTask } from "./task-change.ts"
 
 /** How long a call waits for a conversation that is slow to answer, in ms. */
 const askTimeoutMs = 30_000
@@ -57,10 +60,11 @@ export interface SessionsParts {
   readonly system: ActorSystemService
   readonly conversations: Conversations
   readonly queues: QueuesService
+  readonly tasks: TasksService
 }
 
 export const makeSessions = (parts: SessionsParts): SessionsService => {
-  const { conversations, models, queues, store, system } = parts
+  const { conversations, models, queues, store, system, tasks } = parts
 
   /** Whose conversation it is, as far as it was asked: a principal never changes, and one that is gone fails to start. */
   const principals = new Map<ConversationId, string>()
@@ -234,7 +238,9 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
   const remove: SessionsService["remove"] = (target) =>
     Effect.gen(function* () {
       yield* allowed(target)
-      if (yield* works(target)) {
+      // A workflow of the application may work for a conversation that is idle itself.
+      const open = yield* orStorageFailure(store.openTasks(target.conversationId))
+      if (open.some(isWorkflow) || (yield* works(target))) {
         return yield* new Busy({
           what: "conversation",
           detail: "cancel its work before removing it",
@@ -321,6 +327,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     ...makeEffects({ store, principalOf, request }),
     queues: queues.list,
     changeQueue: ({ change }) => queues.change(change),
+    changeTask: ({ change }) => changeTask(tasks, change),
     tree: system.tree(),
   }
 }

@@ -382,6 +382,7 @@ export const makeFakeSessions = (options: {
       settleEffect: ({ taskId }) => Effect.fail(new NotFound({ what: `call ${taskId}` })),
       queues: Effect.succeed([]),
       changeQueue: () => Effect.succeed({ queue: null, job: null, pruned: 0 }),
+      changeTask: ({ change }) => Effect.succeed({ task: change.task, status: "running", abort: false }),
       tree: Effect.sync(() => ({
         name: options.name ?? "node",
         path: "/",

@@ -163,6 +163,7 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
       settleEffect: (payload) => call(client.SettleEffect(payload)),
       queues: call(Effect.suspend(() => client.ListQueues())),
       changeQueue: (payload) => call(client.ChangeQueue(payload)),
+      changeTask: (payload) => call(client.ChangeTask(payload)),
       tree: call(Effect.suspend(() => client.Tree())),
     }
     return { owner, sessions, gone: Deferred.await(gone) }

@@ -52,6 +52,7 @@ export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
   settleEffect: (payload) => call((sessions) => sessions.settleEffect(payload)),
   queues: call((sessions) => sessions.queues),
   changeQueue: (payload) => call((sessions) => sessions.changeQueue(payload)),
+  changeTask: (payload) => call((sessions) => sessions.changeTask(payload)),
   tree: call((sessions) => sessions.tree),
 })
 

@@ -52,5 +52,6 @@ export const handlersOf = (sessions: SessionsService) =>
     SettleEffect: (payload) => guard(sessions.settleEffect(payload)),
     ListQueues: () => guard(sessions.queues),
     ChangeQueue: (payload) => guard(sessions.changeQueue(payload)),
+    ChangeTask: (payload) => guard(sessions.changeTask(payload)),
     Tree: () => guard(sessions.tree),
   })
