@@ -231,7 +231,7 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
       else {
         armed = true
         backlog.length = 0
-        if (busy()) {
+        if (busy() || screen.view().compacting) {
           screen.say("cancelling; Ctrl-C again leaves", "dim")
           yield* Effect.forkScoped(
             sessions

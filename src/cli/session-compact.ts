@@ -1,5 +1,6 @@
 /**
- * `super-pi session compact ID`: makes the context of a conversation short and waits for it. Ctrl-C cancels the compaction.
+ * `super-pi session compact ID`: makes the context of a conversation short and waits for it. Ctrl-C cancels the compaction where nothing else
+ * goes on in the conversation.
  */
 import { Effect } from "effect"
 import { compactionWords } from "../protocols/terminal/format.ts"
@@ -18,8 +19,12 @@ export const main = async (invocation: Invocation): Promise<number> => {
   return runCommand(() =>
     Effect.gen(function* () {
       const sessions = yield* openSessions(options)
+      // A run of somebody else is none of ours to cancel.
+      const cancelled = Effect.flatMap(sessions.state({ conversationId }), ({ queued, turn_id }) =>
+        turn_id === null && queued.length === 0 ? sessions.cancel({ conversationId }) : Effect.void,
+      )
       const result = yield* Effect.onInterrupt(sessions.compact({ conversationId, instructions }), () =>
-        Effect.ignore(sessions.cancel({ conversationId })),
+        Effect.ignore(cancelled),
       )
       const asJson = invocation.get(option.json) === true
       process.stdout.write(`${asJson ? JSON.stringify(result) : compactionWords({ ...result, error: null })}\n`)

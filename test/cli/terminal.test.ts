@@ -210,6 +210,9 @@ describe("the terminal renderer", () => {
         "",
       ].join("\n"),
     )
+    // Ctrl-C has something to cancel meanwhile, and nothing afterwards.
+    expect(runAll(events.slice(0, 1)).view.compacting).toBe(true)
+    expect(runAll(events.slice(0, 2)).view.compacting).toBe(false)
   })
 
   it("is silent about a compaction beside the work that came too late", () => {

@@ -36,6 +36,8 @@ export interface View {
   /** Tokens of the conversation. */
   readonly usage: Usage
   readonly retry: string | null
+  /** A compaction that somebody asked for is being made. */
+  readonly compacting: boolean
   /** Starts of escape sequences that may still be completed. */
   readonly pending: { readonly text: string; readonly thinking: string }
   readonly running: "text" | "thinking" | null
@@ -53,6 +55,7 @@ export const init = (options: { readonly showThinking?: boolean } = {}): View =>
   writingCall: null,
   usage: noUsage,
   retry: null,
+  compacting: false,
   pending: { text: "", thinking: "" },
   running: null,
   shown: false,
@@ -114,6 +117,7 @@ export const render = (view: View, event: Event): Rendered => {
         state: session.state,
         startedAt: session.state === "idle" ? null : (view.startedAt ?? event.timestamp_ms),
         usage: session.usage,
+        compacting: session.compactions.some((one) => one.reason === "manual"),
         tools: new Map(
           session.tools.map((tool) => [
             tool.call_id,
@@ -203,14 +207,16 @@ export const render = (view: View, event: Event): Rendered => {
       }
       return idle ? alone({ ...next, tools: new Map(), writingCall: null }, []) : { view: next, blocks: [] }
     }
-    case "compaction_started":
-      return event.reason === "background"
-        ? { view, blocks: [] }
-        : alone(view, [line("dim", "compacting the context…")])
+    case "compaction_started": {
+      if (event.reason === "background") return { view, blocks: [] }
+      const compacting = view.compacting || event.reason === "manual"
+      return alone({ ...view, compacting }, [line("dim", "compacting the context…")])
+    }
     case "compaction_completed": {
       const beside = event.reason === "background" && event.status === "stale"
+      const over = event.reason === "manual" ? { ...view, compacting: false } : view
       const tone = event.status === "failed" ? "warning" : "dim"
-      return beside ? { view, blocks: [] } : alone(view, [line(tone, compactionWords(event))])
+      return beside ? { view, blocks: [] } : alone(over, [line(tone, compactionWords(event))])
     }
     case "usage_updated":
       return { view: { ...view, usage: event.total }, blocks: [] }
