@@ -143,12 +143,17 @@ export interface ContextState {
 
 const noEdits: ReadonlyMap<EntryId, ReadonlyArray<Message>> = new Map()
 
-/** Whether every call has its result. */
+/** Whether every call has its result. Of several calls with one id each takes one. */
 const isSettled = (messages: ReadonlyArray<Message>): boolean => {
-  const open = new Set<string>()
+  const open = new Map<string, number>()
   for (const message of messages) {
-    if (message.role === "assistant") for (const call of toolCallsOf(message)) open.add(call.id)
-    if (message.role === "tool") open.delete(message.callId)
+    if (message.role === "assistant") {
+      for (const call of toolCallsOf(message)) open.set(call.id, (open.get(call.id) ?? 0) + 1)
+    }
+    const waiting = message.role === "tool" ? (open.get(message.callId) ?? 0) : 0
+    if (message.role !== "tool" || waiting === 0) continue
+    if (waiting === 1) open.delete(message.callId)
+    else open.set(message.callId, waiting - 1)
   }
   return open.size === 0
 }

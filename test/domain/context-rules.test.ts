@@ -4,7 +4,9 @@
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { appendEntry, type ContextState, contextOf, contextState, deriveContext } from "../../src/domain/context.ts"
-import { grow, modelContext, modelVisible, steps } from "./rules-model.ts"
+import type { EntryId } from "../../src/domain/ids.ts"
+import { text } from "../../src/domain/message.ts"
+import { grow, type ModelEntry, modelContext, modelVisible, steps } from "./rules-model.ts"
 
 describe("the ten context rules", () => {
   it("give what the model gives, in every conversation of any world", () => {
@@ -47,6 +49,31 @@ describe("the ten context rules", () => {
       }),
       { numRuns: 1_000 },
     )
+  })
+
+  it("give a late result to the second of two calls with one id", () => {
+    const call = (id: number) => ({
+      id: id as EntryId,
+      head: null,
+      edits: [],
+      model: [
+        {
+          role: "assistant" as const,
+          content: [{ type: "toolCall" as const, id: "d", name: "tool", arguments: {} }],
+          model: "test/model",
+          stopReason: "tool_calls" as const,
+        },
+      ],
+    })
+    const result = (id: number, value: string) => ({
+      id: id as EntryId,
+      head: null,
+      edits: [],
+      model: [{ role: "tool" as const, callId: "d", toolName: "tool", content: [text(value)], isError: false }],
+    })
+    const all: ReadonlyArray<ModelEntry> = [call(1), call(2), result(3, "first"), result(4, "second")]
+    const grown = all.reduce((state, one) => appendEntry(state, one), contextState([]))
+    expect(contextOf(grown)).toEqual(modelContext(all))
   })
 
   it("leave the parent's context as it is, whatever its forks write", () => {
