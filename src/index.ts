@@ -22,6 +22,7 @@ export * from "./domain/compaction-settings.ts"
 export * from "./domain/compaction-task.ts"
 export * from "./domain/conversation.ts"
 export * from "./domain/document.ts"
+export { type DocumentDefinition, type DocumentOptions, defineDocument } from "./domain/document-definition.ts"
 export * from "./domain/effect.ts"
 export * from "./domain/entry.ts"
 export * from "./domain/event.ts"
@@ -42,6 +43,14 @@ export * from "./models/sdk/provider.ts"
 export type { ModelsOptions } from "./models/service.ts"
 export * from "./models/settings.ts"
 export * from "./storage/artifacts.ts"
+export { type DocumentReadError, Documents, type DocumentsService } from "./storage/documents/documents.ts"
+export {
+  EntryNotVisible,
+  HistoryNotKept,
+  InvalidDocument,
+  NewerDocument,
+} from "./storage/documents/errors.ts"
+export type { DocumentOwner, DocumentTarget } from "./storage/documents/target.ts"
 export * from "./storage/errors.ts"
 export { OwnedElsewhere } from "./storage/sqlite/ownership.ts"
 export { SqliteReader, SqliteStore, type SqliteStoreOptions } from "./storage/sqlite/store.ts"

@@ -22,6 +22,7 @@ import { makeModels } from "./models/service.ts"
 import { nodeSettings } from "./node-settings.ts"
 import type { Peer } from "./protocols/attach/handshake.ts"
 import { ArtifactStore } from "./storage/artifacts.ts"
+import { Documents } from "./storage/documents/documents.ts"
 import type { OpenError } from "./storage/errors.ts"
 import { MemoryStore } from "./storage/memory/store.ts"
 import { claim, type Lease, type OwnedElsewhere } from "./storage/sqlite/ownership.ts"
@@ -73,7 +74,16 @@ export interface SuperPiService {
 export type SuperPiError = InvalidOptions | OwnedElsewhere | OpenError | Failure
 
 /** What the layer provides. */
-export type SuperPiServices = SuperPi | Sessions | Tasks | Queues | ArtifactStore | ActorSystem | Store | Models
+export type SuperPiServices =
+  | SuperPi
+  | Sessions
+  | Tasks
+  | Queues
+  | Documents
+  | ArtifactStore
+  | ActorSystem
+  | Store
+  | Models
 
 export class SuperPi extends Context.Tag("super-pi/SuperPi")<SuperPi, SuperPiService>() {
   /**
@@ -139,7 +149,7 @@ const superPiLayer = (options: AnyOptions): Layer.Layer<SuperPiServices, unknown
       )
       const served = lease === null || file?.serve === false ? Layer.empty : serveLayer(lease)
       return Layer.mergeAll(facade, served, registered(options)).pipe(
-        Layer.provideMerge(nodeLayer),
+        Layer.provideMerge(Layer.merge(nodeLayer, Documents.layer)),
         Layer.provideMerge(services),
       )
     }),

@@ -9,6 +9,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { attachSessions } from "../../src/assembly.ts"
 import {
   ArtifactStore,
+  Documents,
+  defineDocument,
   defineTask,
   defineTool,
   done,
@@ -197,6 +199,34 @@ describe("tasks of an application", () => {
         Effect.provide(SuperPi.layer({ storage: "memory", models, defaults, tasks: [greet] })),
         Effect.provide(Clock.live),
       ),
+    ))
+})
+
+describe("documents of an application", () => {
+  const cart = defineDocument({
+    kind: "test.cart",
+    version: 1,
+    schema: Schema.Struct({ items: Schema.mutable(Schema.Array(Schema.String)) }),
+    scope: "conversation",
+    history: "rewindable",
+    fork: "asOf",
+    initial: () => ({ items: [] }),
+  })
+
+  it("are kept beside a conversation, and a fork has them as of its entry", () =>
+    run(
+      Effect.gen(function* () {
+        const documents = yield* Documents
+        const conversation = yield* (yield* SuperPi).open()
+        const add = (item: string) =>
+          documents.update(cart, { conversation: conversation.id }, (value) => void value.items.push(item))
+        yield* add("chair")
+        yield* conversation.ask("hi")
+        const fork = yield* conversation.fork()
+        yield* add("table")
+        expect(yield* documents.get(cart, { conversation: conversation.id })).toEqual({ items: ["chair", "table"] })
+        expect(yield* documents.get(cart, { conversation: fork.id })).toEqual({ items: ["chair"] })
+      }),
     ))
 })
 
