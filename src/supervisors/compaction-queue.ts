@@ -55,11 +55,12 @@ export const compactionQueue = (queues: Pick<QueuesService, "insert">): Compacti
           return Deferred.succeed(holder.ended, undefined)
         },
       ),
-    hurry: (task) => {
-      for (const holder of holders.values()) {
-        if (holder.task === task) Deferred.unsafeDone(holder.granted, Effect.void)
-      }
-    },
+    hurry: (task) =>
+      Effect.forEach(
+        [...holders.values()].filter((holder) => holder.task === task),
+        ({ granted }) => Deferred.succeed(granted, undefined),
+        { discard: true },
+      ),
   }
   const worker: QueueWorker = {
     queue: QueueName.compaction,

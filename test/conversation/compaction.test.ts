@@ -281,8 +281,8 @@ describe("the slots of a node", () => {
       const using = yield* Effect.fork(slots.use(of(1), Effect.succeed("summary")))
       yield* inserted
       expect(yield* Fiber.poll(using)).toMatchObject({ _tag: "None" })
-      slots.hurry(of(2).task)
-      slots.hurry(of(1).task)
+      yield* slots.hurry(of(2).task)
+      yield* slots.hurry(of(1).task)
       expect(yield* Fiber.join(using)).toBe("summary")
     }),
   )

@@ -12,5 +12,5 @@ export interface CompactionSlots {
     work: Effect.Effect<A, E>,
   ) => Effect.Effect<A, E>
   /** Somebody waits for this compaction now: it goes ahead without a slot. */
-  readonly hurry: (task: TaskId) => void
+  readonly hurry: (task: TaskId) => Effect.Effect<void>
 }

@@ -28,12 +28,14 @@ export const isLastWord = (event: MachineEvent, job: Job): boolean => {
   }
 }
 
-/** Whether an action that stops jobs means this one: a cancel leaves compactions to be stopped one by one. */
-export const isStopped = (
-  job: Job,
+/** The jobs that an action stops: a cancel leaves compactions to be stopped one by one. */
+export const meantBy = <R extends { readonly job: Job }>(
   action: Extract<Action, { readonly type: "stopJobs" | "stopCompaction" }>,
-): boolean =>
-  action.type === "stopJobs" ? job.type !== "compaction" : job.type === "compaction" && job.task === action.task
+  running: ReadonlyMap<number, R>,
+): ReadonlyArray<R> =>
+  [...running.values()].filter(({ job }) =>
+    action.type === "stopJobs" ? job.type !== "compaction" : job.type === "compaction" && job.task === action.task,
+  )
 
 /** The name of a job's actor, unique among those of its conversation. */
 export const labelOf = (job: Job): string => `${job.type}-${"task" in job ? job.task : job.token}`

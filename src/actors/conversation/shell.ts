@@ -29,9 +29,9 @@ import type { Place } from "./call-context.ts"
 import { compactionJob } from "./compaction-job.ts"
 import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
-import { IdReserve, idsNeeded, jobIdsNeeded } from "./ids.ts"
+import { IdReserve } from "./ids.ts"
 import { crashMessage, job, modelJob, toolJob } from "./jobs.ts"
-import { isLastWord, isStopped, labelOf, lastWords } from "./last-word.ts"
+import { isLastWord, labelOf, lastWords, meantBy } from "./last-word.ts"
 import type { Loaded } from "./load.ts"
 import type { Action, Data, Decision, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
 import { decide } from "./machine/decide.ts"
@@ -114,10 +114,8 @@ export class Shell {
   /** One event through the machine. An event that writes nothing and starts nothing is done at once, without a suspension. */
   handle(event: MachineEvent): Effect.Effect<Change> {
     this.forget(event)
-    const needed = idsNeeded(this.data, event)
-    const jobs = jobIdsNeeded(event)
-    if (this.ids.has(needed, jobs)) return this.decide(event)
-    return Effect.flatMap(this.stored(this.ids.fill(needed, jobs), event), (filled) =>
+    if (this.ids.covers(this.data, event)) return this.decide(event)
+    return Effect.flatMap(this.stored(this.ids.cover(this.data, event), event), (filled) =>
       filled ? this.decide(event) : Effect.succeed(keep<Shell>(this)),
     )
   }
@@ -350,13 +348,10 @@ export class Shell {
         return this.start({ type: "compaction", task: compaction.task.id }, running)
       }
       case "hurryCompaction":
-        settings.compactionSlots?.hurry(action.task)
-        return null
+        return settings.compactionSlots?.hurry(action.task) ?? null
       case "stopJobs":
-      case "stopCompaction": {
-        const meant = [...this.jobs.values()].filter((running) => isStopped(running.job, action))
-        return Effect.forEach(meant, ({ ref }) => this.self.fork(stop(ref)), { discard: true })
-      }
+      case "stopCompaction":
+        return Effect.forEach(meantBy(action, this.jobs), ({ ref }) => this.self.fork(stop(ref)), { discard: true })
       case "timer":
         this.followUps.push(timeout(action.timer, action.ms, { type: "timer", timer: action.timer }))
         return null
