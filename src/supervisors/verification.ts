@@ -15,7 +15,6 @@ import { done, type QueueWorker, snooze } from "../actors/queue/worker.ts"
 import type { Failure } from "../domain/failure.ts"
 import { ConversationId } from "../domain/ids.ts"
 import { QueueName } from "../domain/job.ts"
-import type { Json } from "../domain/json.ts"
 import { isRecord } from "../domain/json.ts"
 import { type Quarantine, quarantineKind, quarantineOf } from "../domain/quarantine.ts"
 import type { StoreService } from "../storage/store.ts"
@@ -114,7 +113,7 @@ const write = (
     const last = edits.reduce((newest, edit) => Math.max(newest, edit.entry), 0)
     yield* ask<ConversationMessage, SubmissionRow, Failure>(ref, (reply) => ({
       type: "write",
-      entry: { kind: quarantineKind, data: { found } as unknown as Json, model: [], head: null, edits },
+      entry: { kind: quarantineKind, data: { found: found.map((one) => ({ ...one })) }, model: [], head: null, edits },
       // once for the same damage, also when the job runs again
       requestId: `${quarantineKind}/${last}/${edits.length}`,
       reply,

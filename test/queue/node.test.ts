@@ -12,6 +12,8 @@ import { Sessions, type SessionsService } from "../../src/actors/sessions.ts"
 import type { ConversationId } from "../../src/domain/ids.ts"
 import { QueueName } from "../../src/domain/job.ts"
 import { quarantineOf } from "../../src/domain/quarantine.ts"
+import { painter } from "../../src/protocols/terminal/style.ts"
+import { transcriptText } from "../../src/protocols/terminal/transcript.ts"
 import { entry } from "../../src/storage/conformance/records.ts"
 import { makeSqliteStore } from "../../src/storage/sqlite/store.ts"
 import type { StoreService } from "../../src/storage/store.ts"
@@ -157,6 +159,9 @@ describe("a settled conversation", () => {
             const added = after.slice(before.length)
             expect(added.map((one) => one.kind)).toEqual(["pi.quarantine"])
             expect(added[0]?.edits).toEqual([{ type: "omit", entry: before.at(-1)?.id }])
+            expect(transcriptText(added, painter(false))).toBe(
+              `[kept from being sent, because a provider would refuse it: #${before.at(-1)?.id}: empty answer dropped]`,
+            )
             const second = yield* queues.insert(check)
             yield* eventually(queues.job(second.job.id), (job) => job.state === "completed")
             expect(yield* sessions.transcript({ conversationId: id })).toEqual(after)

@@ -3,7 +3,9 @@
  */
 import type { ContextMark } from "../../domain/context-marks.ts"
 import { type Entry, EntryKind } from "../../domain/entry.ts"
+import { isJsonObject } from "../../domain/json.ts"
 import type { AssistantPart, Message, UserPart } from "../../domain/message.ts"
+import { quarantineKind } from "../../domain/quarantine.ts"
 import { shortArguments } from "./format.ts"
 import { oneLine, sanitize } from "./sanitize.ts"
 import type { Paint } from "./style.ts"
@@ -74,14 +76,27 @@ const messageForTerminal = (message: Message, paint: Paint): Array<string> => {
   }
 }
 
-const note = (entry: Entry): string =>
-  entry.kind === EntryKind.compaction
-    ? "the context was compacted here"
-    : entry.kind === EntryKind.reset
-      ? "a new context began here"
-      : entry.edits.length > 0
+/** What a quarantine found, for example `#7: empty answer dropped`. */
+const quarantined = ({ data }: Entry): string => {
+  const found = isJsonObject(data) && Array.isArray(data.found) ? data.found : []
+  const reasons = found.flatMap((one) => (isJsonObject(one) ? [`#${one.entry}: ${one.what}`] : []))
+  return `kept from being sent, because a provider would refuse it: ${reasons.join("; ")}`
+}
+
+const note = (entry: Entry): string => {
+  switch (entry.kind) {
+    case EntryKind.compaction:
+      return "the context was compacted here"
+    case EntryKind.reset:
+      return "a new context began here"
+    case quarantineKind:
+      return quarantined(entry)
+    default:
+      return entry.edits.length > 0
         ? `${entry.kind}: edits ${entry.edits.map((edit) => `#${edit.entry}`).join(", ")}`
         : entry.kind
+  }
+}
 
 /** What a compaction put in place of what came before. */
 const standIn = (entry: Entry): string =>
