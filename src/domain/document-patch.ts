@@ -2,7 +2,7 @@
  * Deltas of documents: RFC 6902 operations from one JSON value to another, and their application. Pure. Rules:
  * 1. Applying `diff(a, b)` to `a` gives `b`; object keys have no order.
  * 2. `diff` takes time linear in the values, and skips what they share by identity, as a draft and its base do.
- * 3. What operations cannot say safely (another root, a name that libraries guard) is `null`: the whole value is stored instead.
+ * 3. What operations cannot say safely (another root, a name that libraries guard) or shortly is `null`: the whole value is stored.
  */
 import { Either, Schema } from "effect"
 import { applyPatch } from "rfc6902"
@@ -24,8 +24,11 @@ const guarded: ReadonlySet<string> = new Set(["__proto__", "constructor", "proto
 /** How far ahead an array's diff looks for the place where both sides agree again. */
 const lookahead = 64
 
-/** Changes of one array after which its diff stops looking ahead: the whole value will be shorter than the operations. */
-const patience = 256
+/** Items of one array for which that search may find nothing; then its diff goes on item by item. */
+const patience = 64
+
+/** Operations of one delta at most: of more, the whole value is the better record. */
+const mostOperations = 1_000
 
 class Inexpressible extends Error {}
 
@@ -41,12 +44,15 @@ export const sameJson = (a: unknown, b: unknown): boolean => {
     return Array.isArray(b) && a.length === b.length && a.every((item, at) => sameJson(item, b[at]))
   }
   if (!isRecord(a) || !isRecord(b)) return false
-  const names = keysOf(a)
-  return names.length === keysOf(b).length && names.every((key) => Object.hasOwn(b, key) && sameJson(a[key], b[key]))
+  let ahead = 0
+  for (const key of Object.keys(a)) {
+    if (a[key] === undefined) continue
+    if (!Object.hasOwn(b, key) || !sameJson(a[key], b[key])) return false
+    ahead++
+  }
+  for (const key of Object.keys(b)) if (b[key] !== undefined) ahead--
+  return ahead === 0
 }
-
-const keysOf = (value: Readonly<Record<string, unknown>>): ReadonlyArray<string> =>
-  Object.keys(value).filter((key) => value[key] !== undefined)
 
 /** The operations that turn `before` into `after`; null where only the whole value will do. */
 export const diff = (before: Json, after: Json): ReadonlyArray<PatchOperation> | null => {
@@ -54,7 +60,7 @@ export const diff = (before: Json, after: Json): ReadonlyArray<PatchOperation> |
   const operations: Array<PatchOperation> = []
   try {
     diffInto(operations, "", before, after)
-    return operations
+    return operations.length > mostOperations ? null : operations
   } catch (cause) {
     if (cause instanceof Inexpressible) return null
     throw cause
@@ -66,6 +72,7 @@ const sameShape = (a: unknown, b: unknown): boolean =>
 
 const diffInto = (into: Array<PatchOperation>, path: string, before: unknown, after: unknown): void => {
   if (before === after) return
+  if (into.length > mostOperations) throw new Inexpressible()
   if (Array.isArray(before) && Array.isArray(after)) diffArray(into, path, before, after)
   else if (isRecord(before) && isRecord(after)) diffObject(into, path, before, after)
   else into.push({ op: "replace", path, value: carried(after) })
@@ -88,15 +95,21 @@ const diffObject = (
   before: Readonly<Record<string, unknown>>,
   after: Readonly<Record<string, unknown>>,
 ): void => {
-  const kept = new Set(keysOf(after))
-  for (const key of keysOf(before)) {
-    if (!kept.has(key)) into.push({ op: "remove", path: pointer(path, key) })
-    else if (!sameJson(before[key], after[key])) diffInto(into, pointer(path, key), before[key], after[key])
+  for (const key of Object.keys(before)) {
+    if (before[key] === undefined) continue
+    if (!has(after, key)) into.push({ op: "remove", path: pointer(path, key) })
+    else if (before[key] !== after[key] && !(guarded.has(key) && sameJson(before[key], after[key]))) {
+      diffInto(into, pointer(path, key), before[key], after[key])
+    }
   }
-  const had = new Set(keysOf(before))
-  for (const key of kept)
-    if (!had.has(key)) into.push({ op: "add", path: pointer(path, key), value: carried(after[key]) })
+  for (const key of Object.keys(after)) {
+    if (after[key] === undefined || has(before, key)) continue
+    into.push({ op: "add", path: pointer(path, key), value: carried(after[key]) })
+  }
 }
+
+const has = (value: Readonly<Record<string, unknown>>, key: string): boolean =>
+  Object.hasOwn(value, key) && value[key] !== undefined
 
 /** Walks both sides; `at` is the place in the array as it is after the operations so far. */
 const diffArray = (
@@ -107,7 +120,7 @@ const diffArray = (
 ): void => {
   let from = 0
   let at = 0
-  let changes = 0
+  let fruitless = 0
   const agreesAfter = (side: ReadonlyArray<unknown>, start: number, wanted: unknown): number => {
     const end = Math.min(side.length, start + lookahead)
     for (let index = start + 1; index < end; index++) if (sameJson(side[index], wanted)) return index - start
@@ -119,9 +132,10 @@ const diffArray = (
       at++
       continue
     }
-    const patient = ++changes <= patience
+    const patient = fruitless < patience
     const removed = patient ? agreesAfter(before, from, after[at]) : 0
     const added = patient && removed !== 1 ? agreesAfter(after, at, before[from]) : 0
+    if (removed + added === 0) fruitless++
     if (removed > 0 && (added === 0 || removed <= added)) {
       for (let count = 0; count < removed; count++) into.push({ op: "remove", path: `${path}/${at}` })
       from += removed

@@ -49,12 +49,18 @@ describe("a delta", () => {
       [list.filter(({ id }) => id % 100 !== 7), 20],
       [list.toSpliced(900, 0, { id: -1, done: true }), 1],
       [list.map((item) => (item.id % 500 === 3 ? { ...item, done: true } : item)), 4],
-      [[], 2_000],
     ]
     for (const [after, count] of changes) {
       expect(diff(list, after)?.length).toBe(count)
       expect(travelled(list, copy(after))).toEqual(after)
     }
+  })
+
+  it("is not made of more than a thousand operations: the whole value is the better record", () => {
+    const list = Array.from({ length: 2_000 }, (_, id) => ({ id }))
+    expect(diff(list, [])).toBe(null)
+    expect(diff(list, list.toReversed())).toBe(null)
+    expect(diff({ list }, { list: list.slice(0, 1_500) })?.length).toBe(500)
   })
 
   it("is not made for another root or for a name that libraries guard", () => {
