@@ -3,7 +3,7 @@
  * commits (four times), the machine goes on; no actor, no job, no sandbox, no watcher.
  */
 import { Effect, Exit, Scope } from "effect"
-import { IdReserve, idsNeeded } from "../../src/actors/conversation/ids.ts"
+import { IdReserve } from "../../src/actors/conversation/ids.ts"
 import { load } from "../../src/actors/conversation/load.ts"
 import type { Action, Data, Env, MachineEvent } from "../../src/actors/conversation/machine/data.ts"
 import { defaultPolicy } from "../../src/actors/conversation/machine/data.ts"
@@ -45,8 +45,8 @@ class Driven {
   private next(): Effect.Effect<void, unknown> {
     const event = this.events.shift()
     if (event === undefined) return Effect.void
-    const needed = idsNeeded(this.data, event)
-    return this.ids.has(needed) ? this.decide(event) : Effect.zipRight(this.ids.fill(needed), this.decide(event))
+    if (this.ids.covers(this.data, event)) return this.decide(event)
+    return Effect.zipRight(this.ids.cover(this.data, event), this.decide(event))
   }
 
   private decide(event: MachineEvent): Effect.Effect<void, unknown> {

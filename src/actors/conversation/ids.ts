@@ -33,12 +33,21 @@ export class IdReserve implements IdSource {
   readonly document = () => this.draw("document")
   readonly job = () => this.draw("job")
 
-  /** Whether `count` ids of every kind can be drawn, and `jobs` of jobs. */
-  has(count: number, jobs = 0): boolean {
+  /** Whether a decision about the event finds enough. */
+  covers(data: Data, event: MachineEvent): boolean {
+    return this.has(idsNeeded(data, event), jobIdsNeeded(event))
+  }
+
+  /** Makes sure that it does. */
+  cover(data: Data, event: MachineEvent): Effect.Effect<void, CommitError> {
+    return this.fill(idsNeeded(data, event), jobIdsNeeded(event))
+  }
+
+  private has(count: number, jobs: number): boolean {
     return this.reserve.job.length >= jobs && kinds.every((kind) => this.reserve[kind].length >= count)
   }
 
-  /** Makes sure that `count` ids of every kind can be drawn, and `jobs` of jobs. */
+  /** Makes sure that `count` ids of every kind can be drawn, and `jobs` ids of jobs. */
   fill(count: number, jobs = 0): Effect.Effect<void, CommitError> {
     if (this.reserve.job.length < jobs) {
       return Effect.zipRight(
@@ -68,10 +77,10 @@ export class IdReserve implements IdSource {
 }
 
 /** Ids of jobs that a decision about the event can draw: few events need any, so they are not kept in reserve. */
-export const jobIdsNeeded = (event: MachineEvent): number => (event.type === "modelFailed" ? 1 : 0)
+const jobIdsNeeded = (event: MachineEvent): number => (event.type === "modelFailed" ? 1 : 0)
 
 /** More ids than one decision about the event can draw, per kind. */
-export const idsNeeded = (data: Data, event: MachineEvent): number =>
+const idsNeeded = (data: Data, event: MachineEvent): number =>
   8 +
   (data.run?.calls.length ?? 0) +
   data.queue.length +
