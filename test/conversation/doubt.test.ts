@@ -1,6 +1,7 @@
 /**
  * Calls that were cut off: what the machine does with each, and that nothing is left unsaid about an effect that may have happened.
  */
+import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { deriveContext } from "../../src/domain/context.ts"
 import { callOf, settledAs } from "../../src/domain/effect.ts"
@@ -216,5 +217,56 @@ describe("settling a call in doubt", () => {
     driver.drain()
     const roles = deriveContext(driver.entries).map((message) => message.role)
     expect(roles.slice(-5)).toEqual(["user", "assistant", "tool", "user", "assistant"])
+  })
+})
+
+describe("calls under deaths, cancels and every answer of their tools", () => {
+  const at = fc.nat(5)
+  const some = (driver: Driver, n: number): number => (driver.jobs.length === 0 ? 0 : n % driver.jobs.length)
+  const step = fc.oneof(
+    { weight: 4, arbitrary: at.map((n) => (d: Driver) => d.happen(some(d, n))) },
+    { weight: 4, arbitrary: fc.constant((d: Driver) => d.kill()) },
+    { weight: 3, arbitrary: at.map((n) => (d: Driver) => d.unknown(some(d, n))) },
+    { weight: 3, arbitrary: at.map((n) => (d: Driver) => d.finish(some(d, n))) },
+    { weight: 1, arbitrary: at.map((n) => (d: Driver) => d.end(some(d, n), "crashed")) },
+    { weight: 1, arbitrary: at.map((n) => (d: Driver) => d.output(some(d, n), "o")) },
+    { weight: 1, arbitrary: fc.constant((d: Driver) => d.fire("flush")) },
+    { weight: 1, arbitrary: fc.constant((d: Driver) => d.cancel()) },
+  )
+  const names = fc.array(fc.constantFrom("check", "check-one", "unsafe", "wary", "safe"), {
+    minLength: 1,
+    maxLength: 4,
+  })
+
+  it("have each effect at most once, and say of each what is known", () => {
+    fc.assert(
+      fc.property(names, fc.array(step, { maxLength: 20 }), (calls, steps) => {
+        const driver = running(...calls)
+        for (const each of steps) each(driver)
+        driver.drain()
+        if (driver.data.parked !== null) driver.retry()
+        driver.drain()
+        expect(driver.data.state).toBe("idle")
+        expect([...driver.world.values()].filter((times) => times > 1)).toEqual([])
+        for (const task of callTasks(driver)) {
+          expect(task.status).toBe("terminal")
+          const call = callOf(task)
+          if (call?.effect === undefined || call.replay === "safe") {
+            expect(task.inDoubt).toBe(false)
+            continue
+          }
+          const known = task.outcome?.status === "completed" || task.inDoubt || driver.broken.has(task.id)
+          if (driver.world.has(call.effect)) expect(known).toBe(true)
+          // A call that is done had its effect; one in doubt began.
+          if (task.outcome?.status === "completed") expect(driver.world.has(call.effect)).toBe(true)
+          if (task.inDoubt) expect(driver.started.some((each) => each.task === task.id)).toBe(true)
+        }
+        // One result for each call, in the transcript.
+        const answered = driver.entries.flatMap((entry) => entry.model).filter((message) => message.role === "tool")
+        expect(new Set(answered.map((message) => message.callId)).size).toBe(calls.length)
+        expect(answered).toHaveLength(calls.length)
+      }),
+      { numRuns: 2_000 },
+    )
   })
 })
