@@ -18,11 +18,19 @@ export {
 export * from "./actors/sessions.ts"
 export * from "./actors/task/index.ts"
 export * from "./domain/artifact.ts"
+export * from "./domain/builtin-documents.ts"
 export * from "./domain/compaction-settings.ts"
 export * from "./domain/compaction-task.ts"
 export * from "./domain/conversation.ts"
 export * from "./domain/document.ts"
-export { type DocumentDefinition, type DocumentOptions, defineDocument } from "./domain/document-definition.ts"
+export {
+  type DocumentDefinition,
+  type DocumentOptions,
+  type DocumentTail,
+  defineDocument,
+} from "./domain/document-definition.ts"
+export { PatchOperation } from "./domain/document-patch.ts"
+export type { DocumentRevision } from "./domain/document-revision.ts"
 export * from "./domain/effect.ts"
 export * from "./domain/entry.ts"
 export * from "./domain/event.ts"
@@ -44,6 +52,7 @@ export type { ModelsOptions } from "./models/service.ts"
 export * from "./models/settings.ts"
 export * from "./storage/artifacts.ts"
 export { type DocumentReadError, Documents, type DocumentsService } from "./storage/documents/documents.ts"
+export type { DocumentDraft } from "./storage/documents/draft.ts"
 export {
   EntryNotVisible,
   HistoryNotKept,
