@@ -48,15 +48,19 @@ export const clockTimers = (clock: Clock.Clock, run: (effect: Effect.Effect<void
     Number.isFinite(ms) ? run(Effect.zipRight(sleepOn(clock, ms), Effect.sync(action))) : () => {},
 })
 
-/** Sleeps `ms` on `clock`, however long that is: Effect's clock never wakes whoever sleeps longer than 24.8 days at once. */
+/**
+ * Sleeps on `clock` until `ms` after this call, however long that is: Effect's clock never wakes whoever sleeps longer than 24.8 days at
+ * once. What the clock moves until the sleep begins counts.
+ */
 const sleepOn = (clock: Clock.Clock, ms: number): Effect.Effect<void> => {
-  if (!(ms > MAX_TIMER_MS)) return clock.sleep(Duration.millis(ms))
   const due = clock.unsafeCurrentTimeMillis() + ms
-  const piece = clock.sleep(Duration.millis(MAX_TIMER_MS))
-  return Effect.zipRight(
-    piece,
-    Effect.suspend(() => sleepOn(clock, due - clock.unsafeCurrentTimeMillis())),
-  )
+  const piece: Effect.Effect<void> = Effect.suspend(() => {
+    const left = Math.max(0, due - clock.unsafeCurrentTimeMillis())
+    return left > MAX_TIMER_MS
+      ? Effect.zipRight(clock.sleep(Duration.millis(MAX_TIMER_MS)), piece)
+      : clock.sleep(Duration.millis(left))
+  })
+  return piece
 }
 
 /** {@link sleepOn} the current clock: `Effect.sleep` for any length. Not finite means for ever. */

@@ -3,7 +3,7 @@
  * the tasks that run (its children, so that they have stopped before it lets go of their tasks). One event at a time: decide, commit, adopt,
  * act. Restarted after a crash it reads everything anew; what ran counts as an unclean end.
  */
-import { Cause, type Clock, Effect, Option } from "effect"
+import { Cause, Clock, Context, DefaultServices, Effect, Option } from "effect"
 import { InvalidRequest, Refused, ServiceFailure } from "../../domain/failure.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
 import type { TaskOutcome } from "../../domain/task.ts"
@@ -41,8 +41,9 @@ import type { StepWrites } from "./step.ts"
 import { untilStored } from "./stored.ts"
 import type { Decision } from "./tree.ts"
 
-/** The wall clock may jump and the machine may sleep: the timer looks again at least this often, in ms. */
-const napMs = 3_600_000
+/** The wall clock may jump and the machine may sleep: the timer looks again at least this often, in ms. No other clock does. */
+const napMs = (clock: Clock.Clock): number =>
+  clock === Context.unsafeGet(DefaultServices.liveServices, Clock.Clock) ? 3_600_000 : Number.MAX_SAFE_INTEGER
 
 /** A phase that is stopped is interrupted at once; its end is waited for with its finalizers. */
 const runSpec = { restart: "temporary", shutdownMs: 0 } as const
@@ -356,7 +357,7 @@ class Ledger {
   private timer(): ReadonlyArray<Action<LedgerMessage>> {
     const { next } = this.sleepers
     if (next === null || (this.armed !== null && this.armed <= next)) return []
-    const ms = Math.min(Math.max(0, next - this.now()), napMs)
+    const ms = Math.min(Math.max(0, next - this.now()), napMs(this.clock))
     this.armed = this.now() + ms
     return [timeout<LedgerMessage>("wake", ms, { type: "wake" })]
   }
