@@ -1,3 +1,6 @@
+/**
+ * The size of a context against the plain rule, and the scan that makes it cheap.
+ */
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { AppendLog, Scan } from "../../src/domain/append-log.ts"

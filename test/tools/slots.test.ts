@@ -1,3 +1,6 @@
+/**
+ * The places of the sandbox: order, limits, and none lost however a caller ends.
+ */
 import { describe, expect, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import fc from "fast-check"
