@@ -266,7 +266,7 @@ describe("calls under deaths, cancels and every answer of their tools", () => {
         expect(new Set(answered.map((message) => message.callId)).size).toBe(calls.length)
         expect(answered).toHaveLength(calls.length)
       }),
-      { numRuns: 2_000 },
+      { numRuns: 1_000 },
     )
   })
 })
