@@ -22,7 +22,7 @@ describe("super-pi session compact", () => {
       SUPER_PI_SCRIPT: join(bench.directory, "script.json"),
       SUPER_PI_DEFAULT_MODEL: "script/test",
     })
-  })
+  }, 120_000)
 
   afterAll(() => bench.remove())
 

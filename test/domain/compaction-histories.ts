@@ -126,6 +126,10 @@ const build = (turns: ReadonlyArray<Turn>, open: boolean, reset: boolean): Histo
   return { entries, inFlight }
 }
 
-export const history: fc.Arbitrary<History> = fc
-  .record({ turns: fc.array(turn, { minLength: 1, maxLength: 5 }), open: fc.boolean(), reset: fc.boolean() })
-  .map(({ open, reset, turns }) => build(turns, open, reset))
+/** A history of up to `turns` turns. */
+export const historyOf = (turns: number): fc.Arbitrary<History> =>
+  fc
+    .record({ turns: fc.array(turn, { minLength: 1, maxLength: turns }), open: fc.boolean(), reset: fc.boolean() })
+    .map((given) => build(given.turns, given.open, given.reset))
+
+export const history = historyOf(4)
