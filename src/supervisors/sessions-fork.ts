@@ -15,6 +15,7 @@ import { ConversationId } from "../domain/ids.ts"
 import type { Json } from "../domain/json.ts"
 import { isJsonObject } from "../domain/json.ts"
 import { uuidDraws, uuidv7 } from "../domain/uuid.ts"
+import { builtinWrite } from "../storage/documents/builtin.ts"
 import { forkDocuments } from "../storage/documents/fork.ts"
 import type { CommitError, ReadError } from "../storage/errors.ts"
 import type { DocumentWrite, StoreService } from "../storage/store.ts"
@@ -78,18 +79,10 @@ export const makeFork = ({ allowed, checkAgent, state, store }: ForkParts): Sess
       const agent = { ...(isJsonObject(inherited) ? inherited : {}), ...payload.agent } as Json
       const digits = yield* Effect.replicateEffect(Random.next, uuidDraws)
       const sessionId = uuidv7(now, () => digits.pop() ?? 0)
-      const base = { scope: "conversation" as const, conversation: id, task: null, key: "", version: 1 }
       return [
         ...copied.filter((one) => !isAgent(one)),
-        { ...base, id: agentId, kind: DocumentKind.agent, history: "rewindable", fork: "asOf", value: agent },
-        {
-          ...base,
-          id: providerId,
-          kind: DocumentKind.provider,
-          history: "latest",
-          fork: "initial",
-          value: { sessionId },
-        },
+        builtinWrite(DocumentKind.agent, agentId, id, agent),
+        builtinWrite(DocumentKind.provider, providerId, id, { sessionId }),
       ]
     })
 

@@ -32,6 +32,7 @@ import type { Json } from "../domain/json.ts"
 import { isWorkflow } from "../domain/task-rules.ts"
 import { uuidDraws, uuidv7 } from "../domain/uuid.ts"
 import type { ModelsService } from "../models/model.ts"
+import { builtinWrite } from "../storage/documents/builtin.ts"
 import type { StoreService } from "../storage/store.ts"
 import type { Conversations } from "./conversations.ts"
 import { checkDirectory } from "./directory.ts"
@@ -165,15 +166,8 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
             { id, parent: null, owner: null, principal, title: payload.title, createdAt: now, updatedAt: now },
           ],
           documents: [
-            { ...base, id: agentId, kind: DocumentKind.agent, history: "rewindable", fork: "asOf", value: agent },
-            {
-              ...base,
-              id: providerId,
-              kind: DocumentKind.provider,
-              history: "latest",
-              fork: "initial",
-              value: { sessionId },
-            },
+            builtinWrite(DocumentKind.agent, agentId, id, agent),
+            builtinWrite(DocumentKind.provider, providerId, id, { sessionId }),
             ...(requestKey === null
               ? []
               : [

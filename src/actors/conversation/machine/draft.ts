@@ -2,7 +2,7 @@
  * A decision in the making: the rows to commit, the actions to perform after it, and the data to adopt. One draft per event; it never
  * leaves `decide`.
  */
-import { type BuiltinKind, builtinDocuments } from "../../../domain/builtin-documents.ts"
+import type { BuiltinKind } from "../../../domain/builtin-documents.ts"
 import { appendEntry } from "../../../domain/context.ts"
 import { DocumentKind } from "../../../domain/document.ts"
 import { everySixtyFour } from "../../../domain/document-definition.ts"
@@ -14,6 +14,7 @@ import type { Json } from "../../../domain/json.ts"
 import type { Message } from "../../../domain/message.ts"
 import type { TaskOutcome } from "../../../domain/task.ts"
 import type { EntryDraft } from "../../../domain/write.ts"
+import { builtinWrite } from "../../../storage/documents/builtin.ts"
 import type { JobInsert } from "../../../storage/job-port.ts"
 import type { DocumentWrite, Unstamped } from "../../../storage/store.ts"
 import type { Action, Data, Decision, Env, Reply, Run, SubmissionRow, TaskRow } from "./data.ts"
@@ -215,20 +216,8 @@ export class Draft {
     const known: DocumentId | undefined = this.data.documents[kind]
     const id = known ?? this.env.ids.document()
     if (known === undefined) this.patch({ documents: { ...this.data.documents, [kind]: id } })
-    const { fork, history, version } = builtinDocuments[kind]
-    this.documents.set(kind, {
-      id,
-      kind,
-      scope: "conversation",
-      conversation: this.data.conversation.id,
-      task: null,
-      key: "",
-      version,
-      history,
-      fork,
-      value,
-      ...(history === "rewindable" ? this.revision(kind, value) : {}),
-    })
+    const write = builtinWrite(kind, id, this.data.conversation.id, value)
+    this.documents.set(kind, write.history === "latest" ? write : { ...write, ...this.revision(kind, value) })
   }
 
   private revision(kind: BuiltinKind, value: Json): Pick<DocumentWrite, "revision"> {
