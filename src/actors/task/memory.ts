@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import type { DocumentId } from "../../domain/ids.ts"
 import type { Json } from "../../domain/json.ts"
 import { uuidDraws, uuidv7 } from "../../domain/uuid.ts"
-import type { StoreService } from "../../storage/store.ts"
+import type { Commit, StoreService } from "../../storage/store.ts"
 import type { TaskRow } from "./board.ts"
 import { untilStored } from "./stored.ts"
 
@@ -40,6 +40,16 @@ export class TaskMemory {
     return turn.withPermits(1)(Effect.map(found, (stored) => field(stored, "value")))
   }
 
+  /** The value under `key`; where there is none, that of `draft`, which is written in one commit with its rows. */
+  onceWith(key: string, draft: Effect.Effect<{ readonly value: Json; readonly commit: Commit }>): Effect.Effect<Json> {
+    const write = Effect.flatMap(draft, ({ commit, value }) => this.write(memoKind, key, { value }, commit))
+    return Effect.flatMap(this.read(memoKind, key), (known) =>
+      Effect.map(known === null ? Effect.zipRight(write, this.read(memoKind, key)) : Effect.succeed(known), (stored) =>
+        field(stored, "value"),
+      ),
+    )
+  }
+
   idempotencyKey(name: string): Effect.Effect<string> {
     if (this.secret !== null) return Effect.succeed(`${this.secret}:${name}`)
     const draw = Effect.gen(this, function* () {
@@ -62,14 +72,18 @@ export class TaskMemory {
   }
 
   /** A value that somebody else wrote first stays. */
-  private write(kind: string, key: string, value: Json): Effect.Effect<void> {
+  private write(kind: string, key: string, value: Json, commit: Commit = {}): Effect.Effect<void> {
     const { conversation, id: task } = this.row
     const attempt = Effect.flatMap(this.store.mint("document", 1), (ids) =>
       this.store.commit({
-        documents: ids.map((id: DocumentId) => ({
-          ...{ id, kind, scope: "task" as const, conversation, task, key, version: 1 },
-          ...{ history: "latest" as const, fork: "initial" as const, value },
-        })),
+        ...commit,
+        documents: [
+          ...(commit.documents ?? []),
+          ...ids.map((id: DocumentId) => ({
+            ...{ id, kind, scope: "task" as const, conversation, task, key, version: 1 },
+            ...{ history: "latest" as const, fork: "initial" as const, value },
+          })),
+        ],
       }),
     )
     return untilStored(attempt).pipe(

@@ -2,7 +2,11 @@
  * The runtime of one run of one phase: collects what the phase spawns until its step is committed.
  */
 import { Effect, Either } from "effect"
-import type { TaskId } from "../../domain/ids.ts"
+import { DocumentKind } from "../../domain/document.ts"
+import { ConversationId, type TaskId } from "../../domain/ids.ts"
+import type { Json } from "../../domain/json.ts"
+import { uuidDraws, uuidv7 } from "../../domain/uuid.ts"
+import { builtinWrite } from "../../storage/documents/builtin.ts"
 import type { StoreService } from "../../storage/store.ts"
 import { sleepLong } from "../kernel/timers.ts"
 import type { TaskRow } from "./board.ts"
@@ -54,6 +58,32 @@ export class PhaseRuntime implements TaskRuntime {
       this.spawned.push(freshRow({ ...base, id, fence: this.store.epoch, requestId: null, createdAt: now }))
       return id
     })
+
+  readonly conversation: TaskRuntime["conversation"] = (key, options = {}) => {
+    const draft = Effect.gen(this, function* () {
+      const now = (yield* Effect.clock).unsafeCurrentTimeMillis()
+      const random = yield* Effect.random
+      const digits = yield* Effect.replicateEffect(random.next, uuidDraws)
+      const [id] = yield* untilStored(this.store.mint("conversation", 1)).pipe(Effect.orDie)
+      const [agentId, providerId] = yield* untilStored(this.store.mint("document", 2)).pipe(Effect.orDie)
+      if (id === undefined || agentId === undefined || providerId === undefined) {
+        return yield* Effect.dieMessage("the store minted fewer ids than asked for")
+      }
+      const owned = { id, parent: null, owner: this.row.id, principal: "local", title: options.title ?? null }
+      const sessionId = uuidv7(now, () => digits.pop() ?? 0)
+      return {
+        value: id,
+        commit: {
+          conversations: [{ ...owned, createdAt: now, updatedAt: now }],
+          documents: [
+            builtinWrite(DocumentKind.agent, agentId, id, { ...options.agent } as Json),
+            builtinWrite(DocumentKind.provider, providerId, id, { sessionId }),
+          ],
+        },
+      }
+    })
+    return Effect.map(this.memory.onceWith(`conversation ${key}`, draft), (id) => ConversationId.make(Number(id)))
+  }
 
   readonly outcomes: TaskRuntime["outcomes"] = (ids) =>
     Effect.forEach(ids, (id) =>

@@ -3,7 +3,8 @@
  * survives a crash: after one, the phase starts over, and what was committed is read instead of done again.
  */
 import type { Effect, Schema } from "effect"
-import type { TaskId } from "../../domain/ids.ts"
+import type { AgentDocument } from "../../domain/document.ts"
+import type { ConversationId, TaskId } from "../../domain/ids.ts"
 import type { TaskOutcome } from "../../domain/task.ts"
 import type { Outcome, TaskDefinition } from "./define.ts"
 import type { SleepTime } from "./step.ts"
@@ -37,6 +38,14 @@ export interface TaskRuntime {
     input: Input,
     options?: SpawnOptions,
   ) => Effect.Effect<TaskId>
+  /**
+   * A conversation that the task owns, made once under `key`: its work is cancelled when the task is aborted, and the task ends after it. Talk to
+   * it through `Sessions`, as `local`, with an {@link idempotencyKey} as `requestId`.
+   */
+  readonly conversation: (
+    key: string,
+    options?: { readonly agent?: AgentDocument; readonly title?: string },
+  ) => Effect.Effect<ConversationId>
   /** How tasks ended, in the order of `ids`; null for one that has not. */
   readonly outcomes: (ids: ReadonlyArray<TaskId>) => Effect.Effect<ReadonlyArray<TaskOutcome | null>>
   /** {@link outcomes} of tasks of one definition that have all ended; one that has not, or does not fit, is a defect. */
