@@ -1,0 +1,52 @@
+/**
+ * A harness: a named persona. It is a set of plugins and defaults for the choices of a conversation; the engine knows nothing of personas.
+ * Each choice comes from the caller, else the harness, else the settings, else a fallback.
+ */
+import type { Effort, ExecutionMode } from "../domain/document.ts"
+import type { PluginSpec } from "./plugin.ts"
+
+/** Which tools of the node and of its plugins a harness offers. */
+export type ToolLoadout = "all" | { readonly only: ReadonlyArray<string> } | { readonly except: ReadonlyArray<string> }
+
+/** Where file and command tools act. `local` is the working directory; `knowledge` the roots of the setting `knowledgePaths`. */
+export type WorkspaceSpec =
+  | { readonly kind: "local" | "knowledge"; readonly network?: boolean }
+  | { readonly kind: "shared"; readonly root: string; readonly network?: boolean }
+  | {
+      readonly kind: "scratch"
+      /** The directory is removed with its task, or kept with the conversation until the sweep. Default `task`. */
+      readonly lifetime?: "task" | "conversation"
+      readonly base?: string
+      readonly network?: boolean
+    }
+  | { readonly kind: "none"; readonly network?: boolean }
+
+export interface Harness {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  /** In order. */
+  readonly plugins: ReadonlyArray<PluginSpec>
+  readonly model?: string
+  readonly effort?: Effort
+  readonly mode?: ExecutionMode
+  /** The highest mode that it allows; no flag and no request lifts it. */
+  readonly maxMode?: ExecutionMode
+  /** Default `local`. */
+  readonly workspace?: WorkspaceSpec
+  /** Default `all`. */
+  readonly tools?: ToolLoadout
+  /** The core of the system prompt. */
+  readonly prompt: string
+}
+
+/** What a harness can do, for machines: listings, `workspace.metadata`, `GET /v1/models`, ACP. */
+export interface HarnessCapabilities {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  readonly plugins: ReadonlyArray<string>
+  readonly tools: ReadonlyArray<string>
+  readonly workspace: WorkspaceSpec["kind"]
+  readonly modes: ReadonlyArray<ExecutionMode>
+}
