@@ -35,9 +35,9 @@ export const taskLines = (rows: ReadonlyArray<Task>, now: number): ReadonlyArray
       ...(task.background ? ["background"] : []),
       ...(task.conversation === null ? [] : [`conversation ${task.conversation}`]),
     ]
-    const words = [String(task.id), oneLine(task.kind), taskWords(task), ago(task.createdAt, now), ...tags]
+    const words = [String(task.id), task.kind, taskWords(task), ago(task.createdAt, now), ...tags]
     return [
-      `${"  ".repeat(depth)}${oneLine(words.join("  "))}`,
+      `${"  ".repeat(depth)}${words.map(oneLine).join("  ")}`,
       ...rows.filter(({ owner }) => owner === task.id).flatMap((child) => line(child, depth + 1)),
     ]
   }
