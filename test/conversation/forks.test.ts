@@ -299,7 +299,7 @@ describe("a write", () => {
       }),
     ))
 
-  it("of an input shows it as a kind of the application's, and it is answered as any other", () =>
+  it("of an input shows it as a kind of the application's, and it is answered like every other", () =>
     run(talk, (sessions) =>
       Effect.gen(function* () {
         const root = yield* open(sessions)
