@@ -4,8 +4,9 @@
 import { Schema } from "effect"
 import { CompactionFailure, CompactionView } from "./compaction-task.ts"
 import { ConversationId, DocumentId, Seq, TaskId } from "./ids.ts"
-import { Json } from "./json.ts"
+import { Json, JsonObject } from "./json.ts"
 import { Usage } from "./usage.ts"
+import { WorkspaceSpec } from "./workspace-spec.ts"
 
 export const DocumentScope = Schema.Literal("global", "conversation", "task")
 export type DocumentScope = typeof DocumentScope.Type
@@ -63,6 +64,14 @@ export const AgentDocument = Schema.Struct({
   steeringMode: Schema.optional(QueueMode),
   /** Follow-ups that one run answers; default `one-at-a-time`. */
   followUpMode: Schema.optional(QueueMode),
+  /** Id of its harness, or an alias of it; absent: none, or what the node's default was when the conversation was opened. */
+  harness: Schema.optional(Schema.NonEmptyString),
+  /** Plugins beside those of the harness: names, or names with options. */
+  plugins: Schema.optional(
+    Schema.Array(Schema.Union(Schema.NonEmptyString, Schema.Tuple(Schema.NonEmptyString, JsonObject))),
+  ),
+  /** Absent: what the harness says, else the working directory. */
+  workspace: Schema.optional(WorkspaceSpec),
 })
 export type AgentDocument = typeof AgentDocument.Type
 

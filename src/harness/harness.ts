@@ -3,23 +3,13 @@
  * Each choice comes from the caller, else the harness, else the settings, else a fallback.
  */
 import type { Effort, ExecutionMode } from "../domain/document.ts"
+import type { WorkspaceSpec } from "../domain/workspace-spec.ts"
 import type { PluginSpec } from "./plugin.ts"
+
+export type { WorkspaceSpec }
 
 /** Which tools of the node and of its plugins a harness offers. */
 export type ToolLoadout = "all" | { readonly only: ReadonlyArray<string> } | { readonly except: ReadonlyArray<string> }
-
-/** Where file and command tools act. `local` is the working directory; `knowledge` the roots of the setting `knowledgePaths`. */
-export type WorkspaceSpec =
-  | { readonly kind: "local" | "knowledge"; readonly network?: boolean }
-  | { readonly kind: "shared"; readonly root: string; readonly network?: boolean }
-  | {
-      readonly kind: "scratch"
-      /** The directory is removed with its task, or kept with the conversation until the sweep. Default `task`. */
-      readonly lifetime?: "task" | "conversation"
-      readonly base?: string
-      readonly network?: boolean
-    }
-  | { readonly kind: "none"; readonly network?: boolean }
 
 export interface Harness {
   readonly id: string
