@@ -5,6 +5,7 @@ import { Schema } from "effect"
 import { CompactionFailure, CompactionView } from "./compaction-task.ts"
 import { ConversationId, DocumentId, Seq, TaskId } from "./ids.ts"
 import { Json, JsonObject } from "./json.ts"
+import { PermissionOverride } from "./permissions-override.ts"
 import { Usage } from "./usage.ts"
 import { WorkspaceSpec } from "./workspace-spec.ts"
 
@@ -72,6 +73,10 @@ export const AgentDocument = Schema.Struct({
   ),
   /** Absent: what the harness says, else the working directory. */
   workspace: Schema.optional(WorkspaceSpec),
+  /** What a question does when no client that can answer is connected: it fails at once (`ask`, default), or it waits for one. */
+  questions: Schema.optional(Schema.Literal("ask", "wait")),
+  /** Settings of this session alone, over those of the node: what a person allowed or rejected for good is in `permissions`. */
+  settingsOverride: Schema.optional(JsonObject),
 })
 export type AgentDocument = typeof AgentDocument.Type
 
@@ -110,16 +115,20 @@ export const InboxDocument = Schema.Struct({
 })
 export type InboxDocument = typeof InboxDocument.Type
 
+/** One thing to do. */
+export const TodoItem = Schema.Struct({
+  /** Unique within the list. */
+  id: Schema.NonEmptyString,
+  text: Schema.String,
+  status: Schema.Literal("pending", "in_progress", "done"),
+})
+export type TodoItem = typeof TodoItem.Type
+
 /** Document `pi.todo`: what the model set itself to do, in order. */
 export const TodoDocument = Schema.Struct({
-  items: Schema.Array(
-    Schema.Struct({
-      /** Unique within the list. */
-      id: Schema.NonEmptyString,
-      text: Schema.String,
-      status: Schema.Literal("pending", "in_progress", "done"),
-    }),
-  ),
+  items: Schema.Array(TodoItem),
+  /** The number of the next new item, so that no id is given twice; absent: one more than the highest there is. */
+  next: Schema.optional(Schema.Int),
 })
 export type TodoDocument = typeof TodoDocument.Type
 

@@ -16,6 +16,7 @@ import type { ConversationId, EntryId, TaskId } from "../domain/ids.ts"
 import type { Json, JsonObject } from "../domain/json.ts"
 import type { AssistantPart, Message, UserPart } from "../domain/message.ts"
 import type { ToolEffect } from "../domain/permissions.ts"
+import type { Remembered } from "../domain/permissions-override.ts"
 import type { Usage } from "../domain/usage.ts"
 import type { ModelRequest } from "../models/model.ts"
 import type { Tool, ToolResult, Workspace } from "../tools/tool.ts"
@@ -79,7 +80,16 @@ export interface ToolCallView {
 export type ToolDecision =
   | { readonly type: "allow"; readonly rule: string }
   | { readonly type: "block"; readonly rule: string; readonly reason: string }
-  | { readonly type: "ask"; readonly rule: string; readonly reason: string; readonly title: string }
+  | {
+      readonly type: "ask"
+      readonly rule: string
+      readonly reason: string
+      readonly title: string
+      /** What `allow_always` and `reject_always` add to the session's override; absent: those answers count once. */
+      readonly remember?: { readonly allow?: Remembered; readonly reject?: Remembered }
+      /** How long to wait for the answer, in ms; absent: the default. */
+      readonly timeoutMs?: number
+    }
   | { readonly type: "rewrite"; readonly rule: string; readonly args: JsonObject }
 
 /** What becomes of a compaction: the first plugin that answers ends the chain. */
