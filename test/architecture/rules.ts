@@ -20,7 +20,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
 const contracts = ["src/actors/contract.ts", "src/actors/sessions.ts"]
 
 /** Packages that rules in `src/domain` may use: pure ones. */
-const purePackages = ["effect", "partial-json", "rfc6902"]
+const purePackages = ["effect", "partial-json", "rfc6902", "unbash"]
 
 const layerOf = (file: string): string | null => /^src\/([^/]+)\//.exec(file)?.[1] ?? null
 
