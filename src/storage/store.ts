@@ -8,8 +8,8 @@
 import type { Effect } from "effect"
 import { Context } from "effect"
 import type { Conversation } from "../domain/conversation.ts"
-import type { DocumentHistory, DocumentRecord, DocumentScope, ForkPolicy } from "../domain/document.ts"
-import type { PatchOperation } from "../domain/document-patch.ts"
+import type { DocumentRecord } from "../domain/document.ts"
+import type { DocumentWrite } from "../domain/document-write.ts"
 import type { Entry } from "../domain/entry.ts"
 import type { ConversationId, DocumentId, EntryId, JobId, Seq, SubmissionId, TaskId } from "../domain/ids.ts"
 import type { Job } from "../domain/job.ts"
@@ -24,30 +24,7 @@ import type { JobClaim, JobInsert, JobPruning, JobReads, JobUpdate } from "./job
 /** A row before the commit stamps its `seq`. */
 export type Unstamped<Row> = Omit<Row, "seq">
 
-/**
- * Sets a document's whole value; creates the document when `id` is new. `retire` ends it. `history` and `fork` are those of the first
- * write for as long as the document lives; a write of an older `version` than the stored one is refused as `Conflict`.
- */
-export interface DocumentWrite {
-  readonly id: DocumentId
-  readonly kind: string
-  readonly scope: DocumentScope
-  readonly conversation: ConversationId | null
-  readonly task: TaskId | null
-  readonly key: string
-  readonly version: number
-  readonly history: DocumentHistory
-  readonly fork: ForkPolicy
-  readonly value: Json
-  /**
-   * How a `rewindable` document remembers this write: as operations on the value before it. Absent, or where no revision of an earlier
-   * commit is there to continue: as the whole value.
-   */
-  readonly revision?: { readonly type: "delta"; readonly operations: ReadonlyArray<PatchOperation> }
-  /** The commit that wrote the value from which this one was made; refused as `Conflict` where another one came in between. */
-  readonly since?: Seq
-  readonly retire?: boolean
-}
+export type { DocumentWrite }
 
 /** Changes of an existing conversation. Absent fields stay. */
 export interface ConversationUpdate {

@@ -3,6 +3,7 @@
  * anyone sees it. Three channels: `output` for the model, `structuredOutput` for programs, `details` for interfaces.
  */
 import type { Effect, Schema } from "effect"
+import type { DocumentWrite } from "../domain/document-write.ts"
 import type { ConversationId } from "../domain/ids.ts"
 import type { Json, JsonObject } from "../domain/json.ts"
 import type { ToolSpec, UserPart } from "../domain/message.ts"
@@ -19,6 +20,11 @@ export interface ToolControl {
   readonly addTools?: ReadonlyArray<string>
   /** Starts a new context from this note. */
   readonly handoff?: string
+  /**
+   * Writes of documents that belong to the result: they are committed with it, or not at all. A draft that another commit overtook is made
+   * again by running the call again, so only a tool that is replay-safe may ask for this.
+   */
+  readonly documents?: ReadonlyArray<DocumentWrite>
 }
 
 export interface ToolResult {

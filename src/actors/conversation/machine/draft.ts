@@ -220,6 +220,11 @@ export class Draft {
     this.documents.set(kind, write.history === "latest" ? write : { ...write, ...this.revision(kind, value) })
   }
 
+  /** A write that somebody else worded: it says itself which value it was made from. */
+  addDocument(write: DocumentWrite): void {
+    this.documents.set(`${write.kind}/${write.id}`, write)
+  }
+
   private revision(kind: BuiltinKind, value: Json): Pick<DocumentWrite, "revision"> {
     // what stands in the store, whatever this decision wrote before
     const last = this.written[kind]
