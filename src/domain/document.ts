@@ -5,7 +5,6 @@ import { Schema } from "effect"
 import { CompactionFailure, CompactionView } from "./compaction-task.ts"
 import { ConversationId, DocumentId, Seq, TaskId } from "./ids.ts"
 import { Json, JsonObject } from "./json.ts"
-import { PermissionOverride } from "./permissions-override.ts"
 import { Usage } from "./usage.ts"
 import { WorkspaceSpec } from "./workspace-spec.ts"
 

@@ -38,29 +38,3 @@ export const ruleFields = {
 
 export const PermissionOverride = Schema.Struct(ruleFields)
 export type PermissionOverride = typeof PermissionOverride.Type
-
-/** What an answer "always" adds to the session: patterns of commands, or names of tools. */
-export interface Remembered {
-  readonly commands?: ReadonlyArray<string>
-  readonly tools?: ReadonlyArray<string>
-}
-
-const joined = (
-  now: ReadonlyArray<string> | undefined,
-  more: ReadonlyArray<string> | undefined,
-): ReadonlyArray<string> => [...new Set([...(now ?? []), ...(more ?? [])])]
-
-/** The override after an answer `allow_always` or `reject_always`. */
-export const remember = (
-  override: PermissionOverride,
-  answer: "allow_always" | "reject_always",
-  { commands, tools }: Remembered,
-): PermissionOverride => {
-  const [ofCommands, ofTools] =
-    answer === "allow_always" ? (["allow", "allowTools"] as const) : (["deny", "denyTools"] as const)
-  const changed: PermissionOverride = {
-    ...(commands === undefined ? {} : { [ofCommands]: joined(override[ofCommands], commands) }),
-    ...(tools === undefined ? {} : { [ofTools]: joined(override[ofTools], tools) }),
-  }
-  return { ...override, ...changed }
-}

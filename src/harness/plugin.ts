@@ -16,7 +16,6 @@ import type { ConversationId, EntryId, TaskId } from "../domain/ids.ts"
 import type { Json, JsonObject } from "../domain/json.ts"
 import type { AssistantPart, Message, UserPart } from "../domain/message.ts"
 import type { ToolEffect } from "../domain/permissions.ts"
-import type { Remembered } from "../domain/permissions-override.ts"
 import type { Usage } from "../domain/usage.ts"
 import type { ModelRequest } from "../models/model.ts"
 import type { Tool, ToolResult, Workspace } from "../tools/tool.ts"
@@ -85,8 +84,8 @@ export type ToolDecision =
       readonly rule: string
       readonly reason: string
       readonly title: string
-      /** What `allow_always` and `reject_always` add to the session's override; absent: those answers count once. */
-      readonly remember?: { readonly allow?: Remembered; readonly reject?: Remembered }
+      /** What `allow_always` and `reject_always` keep in the session; absent: those answers count once. */
+      readonly remember?: { readonly commands: ReadonlyArray<string>; readonly tools: ReadonlyArray<string> }
       /** How long to wait for the answer, in ms; absent: the default. */
       readonly timeoutMs?: number
     }
