@@ -72,6 +72,8 @@ export const AgentDocument = Schema.Struct({
   ),
   /** Absent: what the harness says, else the working directory. */
   workspace: Schema.optional(WorkspaceSpec),
+  /** JSON Schema of the answers: they come as structured output that fits it. Null: as text again. */
+  outputSchema: Schema.optional(Schema.NullOr(JsonObject)),
   /** What a question does when no client that can answer is connected: it fails at once (`ask`, default), or it waits for one. */
   questions: Schema.optional(Schema.Literal("ask", "wait")),
   /** Settings of this session alone, over those of the node: what a person allowed or rejected for good is in `permissions`. */
