@@ -1,0 +1,7 @@
+/**
+ * The plugins that come with Super-Pi. A harness names them; one line here registers one.
+ */
+import type { AnyPlugin } from "../define.ts"
+
+/** In no particular order: a harness says in which order its plugins run. */
+export const builtinPlugins: ReadonlyArray<AnyPlugin> = []
