@@ -2,9 +2,11 @@
  * Documents: typed JSON values stored beside a transcript and changed in commits.
  */
 import { Schema } from "effect"
+import { Budget } from "./budget.ts"
 import { CompactionFailure, CompactionView } from "./compaction-task.ts"
 import { ConversationId, DocumentId, Seq, TaskId } from "./ids.ts"
 import { Json, JsonObject } from "./json.ts"
+import { SubagentRole } from "./subagent-role.ts"
 import { Usage } from "./usage.ts"
 import { WorkspaceSpec } from "./workspace-spec.ts"
 
@@ -78,11 +80,32 @@ export const AgentDocument = Schema.Struct({
   questions: Schema.optional(Schema.Literal("ask", "wait")),
   /** Settings of this session alone, over those of the node: what a person allowed or rejected for good is in `permissions`. */
   settingsOverride: Schema.optional(JsonObject),
+  /** What it and all its subagents together may take. */
+  budget: Schema.optional(Budget),
+  /** In a subagent's conversation, written by the engine: its place, and the highest mode that it may ever have. */
+  subagent: Schema.optional(
+    Schema.Struct({
+      role: SubagentRole,
+      /** 1 below a person's conversation. */
+      depth: Schema.Int.pipe(Schema.positive()),
+      /** The conversation at the top, whose budget counts. */
+      root: ConversationId,
+      maxMode: Schema.optional(ExecutionMode),
+    }),
+  ),
 })
 export type AgentDocument = typeof AgentDocument.Type
 
-/** Document `pi.usage`: tokens per `provider/model`. */
-export const UsageDocument = Schema.Struct({ models: Schema.Record({ key: Schema.String, value: Usage }) })
+/** Document `pi.usage`: tokens per `provider/model`, and the responses that took them. */
+export const UsageDocument = Schema.Struct({
+  models: Schema.Record({ key: Schema.String, value: Usage }),
+  /** Model responses. */
+  turns: Schema.optional(Schema.NonNegativeInt),
+  /** The same of all subagents that have ended, and of theirs. */
+  subagents: Schema.optional(
+    Schema.Struct({ models: Schema.Record({ key: Schema.String, value: Usage }), turns: Schema.NonNegativeInt }),
+  ),
+})
 export type UsageDocument = typeof UsageDocument.Type
 
 /** Document `pi.provider`: the provider-facing session id (UUIDv7), for prompt-cache affinity. */

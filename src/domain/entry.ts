@@ -23,6 +23,8 @@ export const EntryKind = {
   compaction: "pi.compaction",
   effectSettled: "pi.effect-settled",
   edit: "pi.edit",
+  subagent: "pi.subagent",
+  handoff: "pi.handoff",
 } as const
 
 export const Entry = Schema.Struct({

@@ -141,8 +141,8 @@ export class TaskFeed {
       this.rows.delete(row.id)
       this.count(row, -1)
     }
-    if (isWorkflow(row)) this.forget(row.id)
-    else if (row.outcome !== null) this.listener?.endedElsewhere(row.id, row.outcome)
+    this.forget(row.id)
+    if (!isWorkflow(row) && row.outcome !== null) this.listener?.endedElsewhere(row.id, row.outcome)
   }
 
   private tell(row: TaskRow): void {
