@@ -1,7 +1,8 @@
 /**
  * The plugins that come with Super-Pi. A harness names them; one line here registers one.
  */
-import type { AnyPlugin } from "../define.ts"
+import { type AnyPlugin, anyPlugin } from "../define.ts"
+import { rules } from "./rules.ts"
 
 /** In no particular order: a harness says in which order its plugins run. */
-export const builtinPlugins: ReadonlyArray<AnyPlugin> = []
+export const builtinPlugins: ReadonlyArray<AnyPlugin> = [anyPlugin(rules)]
