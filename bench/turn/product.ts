@@ -73,26 +73,32 @@ const noop = defineTool({
     }).pipe(Effect.mapError((error) => toolFailure("noop", error.message))),
 })
 
-const settings = Layer.succeed(ConversationSettings, {
-  node: "bench",
-  policy: defaultPolicy,
-  defaultMode: "auto",
-  defaultEffort: undefined,
-  defaultCwd: tmpdir(),
-  confined: true,
-  platform: process.platform,
-  idleMs: 60_000,
-})
+const settings = (idleMs: number) =>
+  Layer.succeed(ConversationSettings, {
+    node: "bench",
+    policy: defaultPolicy,
+    defaultMode: "auto",
+    defaultEffort: undefined,
+    defaultCwd: tmpdir(),
+    confined: true,
+    platform: process.platform,
+    idleMs,
+  })
 
-export const openProduct: OpenEngine = async (path) => {
-  const services = Layer.mergeAll(
-    ActorSystem.layer(),
-    SqliteStore.layer({ path }),
-    Layer.succeed(Models, modelsOver([instant()], [])),
-    Layer.provide(toolsLayer([noop]), sandboxPool()),
-    settings,
+/** The sessions of a node on the database at `path`, its model and tool; a conversation leaves memory after `idleMs`. */
+export const productLayer = (path: string, idleMs: number) =>
+  Layer.provide(
+    nodeLayer,
+    Layer.mergeAll(
+      ActorSystem.layer(),
+      SqliteStore.layer({ path }),
+      Layer.succeed(Models, modelsOver([instant()], [])),
+      Layer.provide(toolsLayer([noop]), sandboxPool()),
+      settings(idleMs),
+    ),
   )
-  const runtime = ManagedRuntime.make(Layer.provide(nodeLayer, services))
+export const openProduct: OpenEngine = async (path) => {
+  const runtime = ManagedRuntime.make(productLayer(path, 60_000))
   const sessions = await runtime.runPromise(Sessions)
   const ids = new Map<number, ConversationId>()
   const watchers: Array<Fiber.RuntimeFiber<void, unknown>> = []

@@ -96,9 +96,10 @@ export const AgentDocument = Schema.Struct({
 })
 export type AgentDocument = typeof AgentDocument.Type
 
-/** Document `pi.usage`: tokens per `provider/model`, and the responses that took them. */
+/** Document `pi.usage`: tokens per `provider/model`, the responses that took them, and per tool those that its results report. */
 export const UsageDocument = Schema.Struct({
   models: Schema.Record({ key: Schema.String, value: Usage }),
+  tools: Schema.optional(Schema.Record({ key: Schema.String, value: Usage })),
   /** Model responses. */
   turns: Schema.optional(Schema.NonNegativeInt),
   /** The same of all subagents that have ended, and of theirs. */

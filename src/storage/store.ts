@@ -90,6 +90,8 @@ export interface StoreReads extends JobReads, ArtifactReads, DocumentReads {
     conversation: ConversationId,
     cutoff?: EntryId,
   ) => Effect.Effect<ReadonlyArray<Entry>, ReadError>
+  /** How many entries are visible: own ones and the fork ancestors' up to each fork point. */
+  readonly entryCount: (conversation: ConversationId) => Effect.Effect<number, ReadError>
   /** The visible entries from the newest head on, its own entry included: all that the next context needs (rules 1, 2). */
   readonly contextEntries: (conversation: ConversationId) => Effect.Effect<ReadonlyArray<Entry>, ReadError>
   readonly task: (id: TaskId) => Effect.Effect<Task | null, ReadError>

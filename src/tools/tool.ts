@@ -8,6 +8,8 @@ import type { ConversationId } from "../domain/ids.ts"
 import type { Json, JsonObject } from "../domain/json.ts"
 import type { ToolSpec, UserPart } from "../domain/message.ts"
 import type { ToolEffect } from "../domain/permissions.ts"
+import type { Usage } from "../domain/usage.ts"
+import type { Delegation, HandoffOrder } from "../domain/subagent.ts"
 
 /** What a call may touch; permissions and workspaces decide by it. */
 export type { ToolEffect }
@@ -25,6 +27,16 @@ export interface ToolControl {
    * again by running the call again, so only a tool that is replay-safe may ask for this.
    */
   readonly documents?: ReadonlyArray<DocumentWrite>
+  /** Starts subagents: the run goes on when they have ended. The conversation words the result, or refuses. */
+  readonly await?: Delegation
+  /** Stores a conversation that somebody may go on with. The conversation words the result. */
+  readonly store?: HandoffOrder
+}
+
+/** Tokens that a call spent itself, on `model` (`provider/model`) where it says so. */
+export interface ToolUsage {
+  readonly model?: string
+  readonly usage: Usage
 }
 
 export interface ToolResult {
@@ -35,6 +47,8 @@ export interface ToolResult {
   /** The call ended, and whether its effect happened is not known: for example a request without an answer. `super-pi effects` lists it. */
   readonly inDoubt?: boolean
   readonly control?: ToolControl
+  /** Counted in `pi.usage`. */
+  readonly usage?: ToolUsage
 }
 
 /**

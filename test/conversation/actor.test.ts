@@ -7,9 +7,13 @@ import { join } from "node:path"
 import { Chunk, Deferred, Effect, Fiber, Layer, Schedule, Schema, Stream } from "effect"
 import { afterAll, describe, expect, it } from "vitest"
 import { Sessions, type SessionsService } from "../../src/actors/sessions.ts"
+import { DocumentKind } from "../../src/domain/document.ts"
 import type { Event } from "../../src/domain/event.ts"
 import { text } from "../../src/domain/message.ts"
 import type { TreeNode } from "../../src/domain/tree.ts"
+import { noUsage } from "../../src/domain/usage.ts"
+import { SqliteStore } from "../../src/storage/sqlite/store.ts"
+import { Store, type StoreService } from "../../src/storage/store.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import type { Tool } from "../../src/tools/tool.ts"
 import { atRest, collect, echo, type NodeOptions, nodeAt, open, prompt, until, withNode } from "./harness.ts"
@@ -220,6 +224,56 @@ describe("a node that stops and starts again", () => {
     )
   })
 
+  it("stopped while it commits a call's intent, counts no crash either, and goes on in its next life", () => {
+    const path = database()
+    const held = gate()
+    const committing = Deferred.unsafeMake<void>(fiberId)
+    const goOn = Deferred.unsafeMake<void>(fiberId)
+    const slow = (store: StoreService): StoreService => ({
+      ...store,
+      commit: (commit) =>
+        commit.tasks?.some(({ kind, status }) => kind === "pi.tool" && status === "running") === true
+          ? Effect.zipRight(
+              Effect.zipRight(Deferred.succeed(committing, undefined), Deferred.await(goOn)),
+              store.commit(commit),
+            )
+          : store.commit(commit),
+    })
+    return Effect.runPromise(
+      Effect.gen(function* () {
+        const first = yield* Effect.fork(
+          life(path, { rules: gated, tools: [held.tool], wrapStore: slow }, (sessions) =>
+            Effect.gen(function* () {
+              const conversationId = yield* open(sessions)
+              yield* sessions.submit({ conversationId, content: [text("hi")], requestId: "r1" })
+              yield* Deferred.await(committing)
+              return conversationId
+            }),
+          ),
+        )
+        yield* Deferred.await(committing)
+        // The life is over: by now its node is stopping, and waits for the commit.
+        yield* Effect.repeatN(Effect.yieldNow(), 1_000)
+        yield* Deferred.succeed(goOn, undefined)
+        const conversationId = yield* Fiber.join(first)
+        const left = yield* Effect.flatMap(Store, (store) => store.openTasks(conversationId)).pipe(
+          Effect.provide(Layer.fresh(SqliteStore.layer({ path }))),
+        )
+        expect(left.map(({ crashes, node }) => ({ crashes, node }))).toEqual(
+          left.map(() => ({ crashes: 0, node: null })),
+        )
+        expect(left.length).toBeGreaterThan(0)
+        yield* life(path, { rules: gated, tools: [gate().tool] }, (sessions) =>
+          Effect.gen(function* () {
+            const receipt = yield* sessions.submit({ conversationId, content: [text("hi")], requestId: "r1" })
+            const settled = yield* sessions.awaitSubmission({ conversationId, submissionId: receipt.submission_id })
+            expect(settled).toMatchObject({ status: "done", text: "done" })
+          }),
+        )
+      }),
+    )
+  })
+
   it("opens one conversation for one request id, however often it is asked", () => {
     const path = database()
     const ask = life(path, { rules: talk }, (sessions) =>
@@ -229,6 +283,65 @@ describe("a node that stops and starts again", () => {
       Effect.gen(function* () {
         const [a, b] = [yield* ask, yield* ask]
         expect(a.conversation_id).toBe(b.conversation_id)
+      }),
+    )
+  })
+})
+
+describe("what a conversation says of itself", () => {
+  const spender = defineTool({
+    name: "spend",
+    description: "Asks a model of its own.",
+    parameters: Schema.Struct({}),
+    effects: ["read"],
+    replay: "safe",
+    execute: () =>
+      Effect.succeed({
+        output: [text("asked")],
+        usage: { model: "script/small", usage: { ...noUsage, input: 70, output: 7 } },
+      }),
+  })
+
+  it("counts what tools spend, by tool and by the model that they name", () => {
+    const path = database()
+    const rules = [{ match: "", steps: [{ tools: [{ name: "spend", args: {} }] }, { text: "done" }] }]
+    return Effect.runPromise(
+      Effect.gen(function* () {
+        const conversationId = yield* life(path, { rules, tools: [spender] }, (sessions) =>
+          Effect.gen(function* () {
+            const id = yield* open(sessions)
+            yield* prompt(sessions, id, "one")
+            yield* prompt(sessions, id, "two")
+            return id
+          }),
+        )
+        const usage = yield* Effect.flatMap(Store, (store) => store.documents(conversationId)).pipe(
+          Effect.map((documents) => documents.find(({ kind }) => kind === DocumentKind.usage)?.value),
+          Effect.provide(Layer.fresh(SqliteStore.layer({ path }))),
+        )
+        const spent = { ...noUsage, input: 140, output: 14 }
+        expect(usage).toMatchObject({ models: { "script/small": spent }, tools: { spend: spent } })
+      }),
+    )
+  })
+
+  it("counts every entry that is visible, also after a reset and a restart", () => {
+    const path = database()
+    return Effect.runPromise(
+      Effect.gen(function* () {
+        const before = yield* life(path, { rules: talk }, (sessions) =>
+          Effect.gen(function* () {
+            const conversationId = yield* open(sessions)
+            yield* prompt(sessions, conversationId, "one")
+            yield* sessions.reset({ conversationId, handoff: null, requestId: null })
+            yield* prompt(sessions, conversationId, "two")
+            return yield* sessions.state({ conversationId })
+          }),
+        )
+        const after = yield* life(path, { rules: talk }, (sessions) =>
+          sessions.state({ conversationId: before.conversation_id }),
+        )
+        expect(after.entries).toBe(before.entries)
       }),
     )
   })

@@ -28,6 +28,7 @@ const expected: Record<keyof typeof readStatements, ReadonlyArray<string>> = {
   entries: ["SEARCH entries USING INDEX entries_of (conversation=? AND rowid>? AND rowid<?)"],
   lastEntries: ["SEARCH entries USING INDEX entries_of (conversation=? AND rowid>? AND rowid<?)"],
   entry: ["SEARCH entries USING INTEGER PRIMARY KEY"],
+  countEntries: ["SEARCH entries USING COVERING INDEX entries_of (conversation=? AND rowid<?)"],
   newestHead: ["SEARCH entries USING INDEX entries_heads (conversation=? AND rowid<?)"],
   task: ["SEARCH tasks USING INTEGER PRIMARY KEY"],
   openTasks: ["SEARCH tasks USING INDEX tasks_by_status (status=?)"],

@@ -12,9 +12,11 @@ import type { ModelError, ModelPart, ModelRequest, ModelsService } from "../../m
 import { ModelTransient } from "../../models/model.ts"
 import type { ToolResult } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
-import { type Behavior, behavior } from "../kernel/index.ts"
+import { type ActorContext, type ActorRef, type Behavior, behavior, tell } from "../kernel/index.ts"
 import { callContext, failedResult, type Place } from "./call-context.ts"
-import type { CallSlot, MachineEvent } from "./machine/data.ts"
+import { labelOf } from "./last-word.ts"
+import type { CallSlot, Job, MachineEvent } from "./machine/data.ts"
+import type { ConversationMessage } from "./messages.ts"
 
 /** Sends a message to the conversation; suspends while its mailbox is full. */
 export type Send = (
@@ -22,12 +24,30 @@ export type Send = (
 ) => Effect.Effect<void>
 
 /** A job: runs once on its only message. */
-export const job = (name: string, run: Effect.Effect<void>): Behavior<null, "go"> =>
+const job = (name: string, run: Effect.Effect<void>): Behavior<null, "go"> =>
   behavior<null, "go">({
     name,
     init: () => null,
     receive: (state, _go, self) => run.pipe(Effect.zipRight(self.stop()), Effect.as(state)),
   })
+
+/** A job that is stopped is interrupted at once; its end is waited for with its finalizers. */
+const jobSpec = { restart: "temporary", shutdownMs: 0 } as const
+
+/** Starts a job as a watched child. Null where the conversation is being stopped: its work stays open as committed, and the stop releases it. */
+export const startJob = (
+  self: ActorContext<ConversationMessage>,
+  name: Job,
+  run: Effect.Effect<void>,
+): Effect.Effect<ActorRef<"go"> | null> =>
+  self.spawn(job(name.type, run), { name: labelOf(name), childSpec: jobSpec }).pipe(
+    Effect.tap((ref) => Effect.zipRight(self.watch(ref), tell(ref, "go"))),
+    Effect.catchIf(
+      ({ problem }) => problem === "parent_down" || problem === "stopped",
+      () => Effect.succeed(null),
+    ),
+    Effect.orDie,
+  )
 
 /** How often the arguments of one call are parsed for display while they stream, in ms. */
 const partialParseMs = 50

@@ -30,8 +30,8 @@ import { compactionJob } from "./compaction-job.ts"
 import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
 import { IdReserve } from "./ids.ts"
-import { crashMessage, job, modelJob, toolJob } from "./jobs.ts"
-import { isLastWord, labelOf, lastWords, meantBy } from "./last-word.ts"
+import { crashMessage, modelJob, startJob, toolJob } from "./jobs.ts"
+import { isLastWord, lastWords, meantBy } from "./last-word.ts"
 import type { Loaded } from "./load.ts"
 import type { Action, Data, Decision, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
 import { decide } from "./machine/decide.ts"
@@ -67,9 +67,6 @@ interface RunningJob {
   readonly job: Job
   readonly ref: ActorRef<"go">
 }
-
-/** A job that is stopped is interrupted at once; its end is waited for with its finalizers. */
-const jobSpec = { restart: "temporary", shutdownMs: 0 } as const
 
 export class Shell {
   data: Data
@@ -385,13 +382,9 @@ export class Shell {
 
   /** Starts a job as a watched child. */
   private start(name: Job, run: Effect.Effect<void>): Effect.Effect<void> {
-    return this.self.spawn(job(name.type, run), { name: labelOf(name), childSpec: jobSpec }).pipe(
-      Effect.orDie,
-      Effect.flatMap((ref) => {
-        this.jobs.set(ref.id, { job: name, ref })
-        return Effect.zipRight(this.self.watch(ref), tell(ref, "go"))
-      }),
-    )
+    return Effect.map(startJob(this.self, name, run), (ref) => {
+      if (ref !== null) this.jobs.set(ref.id, { job: name, ref })
+    })
   }
 }
 

@@ -24,6 +24,8 @@ const append = (session: Session, of: ConversationId, head: "own" | EntryId | nu
 const visible = (session: Session, of: ConversationId, cutoff?: EntryId) =>
   Effect.map(session.store().visibleEntries(of, cutoff), (rows) => rows.map((row) => row.id))
 
+const count = (session: Session, of: ConversationId) => session.store().entryCount(of)
+
 const context = (session: Session, of: ConversationId) =>
   Effect.map(session.store().contextEntries(of), (rows) => rows.map((row) => row.id))
 
@@ -47,6 +49,9 @@ export const forks = ({ describe, it, expect }: TestKit, sessions: Sessions): vo
           expect(yield* visible(session, grand)).toEqual([r1, f1, g1])
           expect(yield* visible(session, fork, f2)).toEqual([r1, f1, f2])
           expect(yield* visible(session, grand, r1)).toEqual([r1])
+          expect([yield* count(session, root), yield* count(session, fork), yield* count(session, grand)]).toEqual([
+            3, 4, 3,
+          ])
         }),
       ))
 

@@ -48,6 +48,7 @@ export const memoryReads = (records: () => Records, epoch: () => number = () => 
     entries: (conversation, range) => read((now) => ownEntries(now, conversation, range)),
     entry: (id) => read((now) => now.entries.get(id) ?? null),
     visibleEntries: (conversation, cutoff) => read((now) => visibleEntries(now, conversation, cutoff)),
+    entryCount: (conversation) => read((now) => visibleEntries(now, conversation).length),
     contextEntries: (conversation) => read((now) => contextEntries(now, conversation)),
     task: (id) => read((now) => now.tasks.get(id) ?? null),
     openTasks: (conversation) => read((now) => openTasks(now, conversation)),

@@ -38,6 +38,7 @@ export const readStatements = {
   entries: `SELECT ${entryColumns} FROM entries WHERE conversation = ? AND id BETWEEN ? AND ? ORDER BY id`,
   lastEntries: `SELECT ${entryColumns} FROM entries WHERE conversation = ? AND id BETWEEN ? AND ? ORDER BY id DESC LIMIT ?`,
   entry: `SELECT ${entryColumns} FROM entries WHERE id = ?`,
+  countEntries: "SELECT count(*) AS entries FROM entries WHERE conversation = ? AND id <= ?",
   newestHead:
     "SELECT id, head FROM entries WHERE conversation = ? AND id <= ? AND head IS NOT NULL ORDER BY id DESC LIMIT 1",
   task: `SELECT ${taskColumns} FROM tasks WHERE id = ?`,
@@ -73,6 +74,7 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
     entries: many("entries"),
     lastEntries: many("lastEntries"),
     entry: one("entry"),
+    countEntries: one("countEntries"),
     newestHead: one("newestHead"),
     task: one("task"),
     openTasks: many("openTasks"),
@@ -145,6 +147,13 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
     entry: (id) => read(() => option(decodeEntry, sql.entry(id))),
     visibleEntries: (conversation, cutoff) =>
       snapshot(() => list(decodeEntry, entriesFrom(segmentsOf(conversation, cutoff ?? largest), 1))),
+    entryCount: (conversation) =>
+      snapshot(() =>
+        segmentsOf(conversation, largest).reduce(
+          (sum, segment) => sum + Number(sql.countEntries(segment.conversation, segment.cap)?.entries ?? 0),
+          0,
+        ),
+      ),
     contextEntries: (conversation: ConversationId) =>
       snapshot(() => {
         const segments = segmentsOf(conversation, largest)

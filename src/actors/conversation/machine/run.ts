@@ -1,7 +1,7 @@
 /**
  * Runs and turns: placing inputs, starting a turn, ending a run with an answer, a failure or a cancel.
  */
-import type { LiveDocument } from "../../../domain/document.ts"
+import type { LiveDocument, UsageDocument } from "../../../domain/document.ts"
 import { DocumentKind } from "../../../domain/document.ts"
 import { EntryKind } from "../../../domain/entry.ts"
 import type { EntryId } from "../../../domain/ids.ts"
@@ -12,6 +12,7 @@ import type { TaskOutcome } from "../../../domain/task.ts"
 import { TaskKind } from "../../../domain/task.ts"
 import type { Usage } from "../../../domain/usage.ts"
 import { addUsage, noUsage } from "../../../domain/usage.ts"
+import type { ToolUsage } from "../../../tools/tool.ts"
 import { liveCompactions } from "./compaction-view.ts"
 import type { Data, Run, SubmissionRow, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
@@ -120,10 +121,21 @@ const rest = (d: Draft): void => {
 /** Adds the tokens of one response to `pi.usage`. */
 export const countUsage = (d: Draft, usage: Usage, model: string = d.run.model): void => {
   const total = addUsage(d.data.usage.models[model] ?? noUsage, usage)
-  const document = { models: { ...d.data.usage.models, [model]: total } }
+  const models = { ...d.data.usage.models, [model]: total }
+  const document: UsageDocument = { ...d.data.usage, models }
   d.patch({ usage: document })
-  d.putDocument(DocumentKind.usage, document)
-  d.publish({ type: "usage_updated", usage, total: sumUsage(document.models) })
+  d.putDocument(DocumentKind.usage, document as Json)
+  d.publish({ type: "usage_updated", usage, total: sumUsage(models) })
+}
+
+/** Adds the tokens that a tool's result reports to `pi.usage`: to the tool's, and where it names a model to the model's. */
+export const countToolUsage = (d: Draft, tool: string, { model, usage }: ToolUsage): void => {
+  const { tools = {}, ...others } = d.data.usage
+  const counted = { ...tools, [tool]: addUsage(tools[tool] ?? noUsage, usage) }
+  const document: UsageDocument = { tools: counted, ...others }
+  d.patch({ usage: document })
+  if (model === undefined) d.putDocument(DocumentKind.usage, document as Json)
+  else countUsage(d, usage, model)
 }
 
 export const sumUsage = (models: { readonly [model: string]: Usage }): Usage =>

@@ -3,8 +3,10 @@
  */
 import type { CallInput } from "../../../domain/effect.ts"
 import { EntryKind } from "../../../domain/entry.ts"
+import type { Json } from "../../../domain/json.ts"
 import type { ToolResultMessage } from "../../../domain/message.ts"
 import { text, textOf, toolCallsOf } from "../../../domain/message.ts"
+import { refusalDetails } from "../../../domain/question.ts"
 import { TaskKind } from "../../../domain/task.ts"
 import { uuidv7 } from "../../../domain/uuid.ts"
 import { resetDraft } from "../../../domain/write.ts"
@@ -14,12 +16,14 @@ import { applyControl, endAsked } from "./control.ts"
 import type { CallSlot, Decision, Finished, MachineEvent, Run, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { appendDraft } from "./place.ts"
+import { askForCall, nobodyToAsk, orRefused } from "./question-open.ts"
 import {
   abortRun,
   addAssistant,
   answerRun,
   checkpointOf,
   clearLive,
+  countToolUsage,
   countUsage,
   failRun,
   flushLive,
@@ -70,8 +74,13 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   const { finished } = run
   if (finished === null) return d.done()
   const calls = callsOf(finished)
+  const nobody = nobodyToAsk(d)
   const verdicts = calls.map(
-    (_, at): Verdict => event.verdicts[at] ?? { type: "refuse", blocked: false, reason: "the call was not prepared" },
+    (_, at): Verdict =>
+      orRefused(
+        event.verdicts[at] ?? { type: "refuse", blocked: false, reason: "the call was not prepared" },
+        nobody,
+      ),
   )
   const sequential = verdicts.some((verdict) => verdict.type === "run" && verdict.execution === "sequential")
   const parallel = sequential ? 1 : d.env.policy.parallelCalls
@@ -82,8 +91,10 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   calls.forEach((call, at) => {
     const verdict = verdicts[at]
     if (verdict?.type !== "run") return
-    const starts = slots.length < parallel
-    const { args, replay, whenInterrupted = "settled" } = verdict
+    const { args, ask, replay, whenInterrupted = "settled" } = verdict
+    // In a sequential batch a call that waits for an answer holds up those behind it.
+    const ahead = parallel === 1 ? slots.length : slots.filter(underway).length
+    const starts = ask === undefined && ahead < parallel
     const effect = uuidv7(d.env.now, d.env.random)
     const input: CallInput = {
       callId: call.id,
@@ -94,7 +105,7 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
       ...(whenInterrupted === "settled" ? {} : { whenInterrupted }),
     }
     const task = d.newTask(TaskKind.tool, { ...input }, null, run.generation.id, starts)
-    const status = starts ? "running" : "pending"
+    const status = ask !== undefined ? "asking" : starts ? "running" : "pending"
     slots.push({ task, call, args, replay, effect, whenInterrupted, output: "", status, startedAt: d.env.now })
   })
   const generation = d.putTask({
@@ -107,10 +118,17 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   calls.forEach((call, at) => {
     const verdict = verdicts[at]
     if (verdict?.type !== "refuse") return
-    addResult(d, call.id, call.name, { output: [text(verdict.reason)], isError: true })
+    const details = verdict.question === undefined ? {} : { details: refusalDetails(null, verdict.question) }
+    addResult(d, call.id, call.name, { output: [text(verdict.reason)], isError: true, ...details })
     if (verdict.blocked) d.publish({ type: "tool_blocked", call_id: call.id, name: call.name, reason: verdict.reason })
   })
   for (const slot of slots) if (slot.status === "running") start(d, slot)
+  calls.forEach((call, at) => {
+    const verdict = verdicts[at]
+    const slot = slots.find((one) => one.call === call)
+    if (slot === undefined || verdict?.type !== "run" || verdict.ask === undefined) return
+    askForCall(d, slot.task.id, call, verdict.args, verdict.ask)
+  })
   if (slots.length === 0) nextTurn(d)
   return d.done()
 }
@@ -153,8 +171,9 @@ export const setSlot = (d: Draft, slot: CallSlot): void => {
 }
 
 /** Ends a call that has not started, with an error result that says why. */
-export const refuseCall = (d: Draft, slot: CallSlot, reason: string): void => {
-  addResult(d, slot.call.id, slot.call.name, { output: [text(reason)], isError: true }, slot)
+export const refuseCall = (d: Draft, slot: CallSlot, reason: string, details?: Json): void => {
+  const result = { output: [text(reason)], isError: true, ...(details === undefined ? {} : { details }) }
+  addResult(d, slot.call.id, slot.call.name, result, slot)
   const task = d.endTask(slot.task, { status: "aborted", reason })
   setSlot(d, { ...slot, task, status: "done" })
 }
@@ -162,6 +181,7 @@ export const refuseCall = (d: Draft, slot: CallSlot, reason: string): void => {
 /** Ends a running call with its result. `reason` says why it failed, where the result says more than that. */
 export const endCall = (d: Draft, slot: CallSlot, result: ToolResult, reason: string | null = null): void => {
   addResult(d, slot.call.id, slot.call.name, result, slot)
+  if (result.usage !== undefined) countToolUsage(d, slot.call.name, result.usage)
   const ended = { ...slot.task, inDoubt: result.inDoubt === true && slot.replay === "unsafe" }
   const task = d.endTask(
     ended,
@@ -182,6 +202,9 @@ export const toolEnded = (d: Draft, event: EventOf<"toolEnded">): Decision => {
   return d.done()
 }
 
+/** Whether the call has no effect yet. */
+export const unbegun = (slot: CallSlot): boolean => slot.status === "pending" || slot.status === "asking"
+
 /** Whether a job works on the call. */
 export const underway = (slot: CallSlot): boolean => slot.status === "running" || slot.status === "reconciling"
 
@@ -189,10 +212,12 @@ export const underway = (slot: CallSlot): boolean => slot.status === "running" |
 export const advance = (d: Draft): void => {
   const steered = d.run.parallel === 1 && d.data.queue.some((row) => row.whenBusy === "steer")
   if (steered) {
-    for (const slot of d.run.calls) if (slot.status === "pending") refuseCall(d, slot, skippedBySteer)
+    for (const slot of d.run.calls) if (unbegun(slot)) refuseCall(d, slot, skippedBySteer)
   }
   let running = d.run.calls.filter(underway).length
+  const asking = d.run.calls.some((slot) => slot.status === "asking")
   for (const slot of d.run.calls) {
+    if (slot.status === "asking" && d.run.parallel === 1) break
     if (slot.status !== "pending" || running >= d.run.parallel) continue
     const task = d.putTask({
       ...slot.task,
@@ -206,7 +231,7 @@ export const advance = (d: Draft): void => {
     start(d, started)
     running++
   }
-  if (running === 0) endBatch(d)
+  if (running === 0 && !asking) endBatch(d)
 }
 
 const endBatch = (d: Draft): void => {
