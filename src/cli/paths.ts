@@ -1,7 +1,9 @@
 /**
- * Where settings and data lie: flags, then SUPER_PI_CONFIG_DIR and SUPER_PI_DATA_DIR, then the operating system's convention.
+ * Where settings and data lie, and where else is looked for rules, skills, commands and hooks: flags and what the application configures,
+ * then SUPER_PI_CONFIG_DIR, SUPER_PI_DATA_DIR and SUPER_PI_DISCOVERY_ROOTS, then the operating system's convention.
  */
 import { posix, win32 } from "node:path"
+import type { PluginPlaces } from "../harness/plugin.ts"
 import { makeDirectories } from "../storage/directories.ts"
 import { CommandFailure, messageOf } from "./exit.ts"
 
@@ -21,6 +23,15 @@ export interface Paths {
   /** Whether somebody named the database, by flag or environment. */
   readonly databaseNamed: boolean
   readonly chatHistory: string
+  /** Further roots of rules, skills, commands and hooks of the person. None by convention. */
+  readonly discoveryRoots: ReadonlyArray<string>
+}
+
+/** What an application says; it comes before the environment. */
+export interface ConfiguredPaths {
+  readonly configDir?: string | undefined
+  readonly dataDir?: string | undefined
+  readonly discoveryRoots?: ReadonlyArray<string> | undefined
 }
 
 /** An unset and an empty variable are the same. */
@@ -28,7 +39,11 @@ const given = (value: string | undefined): string | undefined =>
   value === undefined || value === "" ? undefined : value
 
 /** Pure. A leading `~/` stands for the home directory; relative paths are taken from `cwd`. */
-export const resolvePaths = (around: Surroundings, flags: { readonly db?: string | undefined }): Paths => {
+export const resolvePaths = (
+  around: Surroundings,
+  flags: { readonly db?: string | undefined },
+  application: ConfiguredPaths = {},
+): Paths => {
   const { env, platform, home, cwd } = around
   const path = platform === "win32" ? win32 : posix
   const absolute = (value: string) =>
@@ -47,8 +62,9 @@ export const resolvePaths = (around: Surroundings, flags: { readonly db?: string
       : path.join(xdg(env.XDG_DATA_HOME) ?? path.join(home, ".local", "share"), "super-pi")
   }
 
-  const configured = given(env.SUPER_PI_CONFIG_DIR)
-  const stored = given(env.SUPER_PI_DATA_DIR)
+  const configured = given(application.configDir) ?? given(env.SUPER_PI_CONFIG_DIR)
+  const stored = given(application.dataDir) ?? given(env.SUPER_PI_DATA_DIR)
+  const roots = application.discoveryRoots ?? (given(env.SUPER_PI_DISCOVERY_ROOTS) ?? "").split(path.delimiter)
   const named = given(flags.db) ?? given(env.SUPER_PI_SQLITE_PATH)
   const configDir = configured === undefined ? conventional("config") : absolute(configured)
   const dataDir = stored === undefined ? conventional("data") : absolute(stored)
@@ -59,7 +75,27 @@ export const resolvePaths = (around: Surroundings, flags: { readonly db?: string
     database: named === undefined ? path.join(dataDir, "super-pi.db") : absolute(named),
     databaseNamed: named !== undefined,
     chatHistory: path.join(dataDir, "chat-history"),
+    discoveryRoots: [...new Set(roots.filter((root) => root !== "").map(absolute))],
   }
+}
+
+/** Variables that plugins may know: our own and those that a plugin's documentation lists; never what looks like a secret. */
+const isForPlugins = (name: string): boolean =>
+  (/^(?:SUPER_PI|JEV)_/.test(name) || name === "PROTECTED_PATHS") &&
+  !/TOKEN|KEY|SECRET|PASSW|CREDENTIAL|COMMAND/.test(name)
+
+/** Where plugins find their files. Pure. `settings` are the discovery roots of the settings file, which come before the environment's. */
+export const pluginPlaces = (
+  around: Surroundings,
+  application: ConfiguredPaths,
+  settings?: ReadonlyArray<string> | undefined,
+): PluginPlaces => {
+  const discoveryRoots = application.discoveryRoots ?? settings
+  const paths = resolvePaths(around, {}, { ...application, discoveryRoots })
+  const env: Record<string, string> = {}
+  for (const [name, value] of Object.entries(around.env))
+    if (value !== undefined && isForPlugins(name)) env[name] = value
+  return { configDir: paths.configDir, dataDir: paths.dataDir, discoveryRoots: paths.discoveryRoots, env }
 }
 
 /** Creates the data directory (mode 0700) where it is missing. */

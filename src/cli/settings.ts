@@ -25,6 +25,8 @@ export const Settings = Schema.Struct({
       value: Schema.Struct({ concurrency: Schema.Int.pipe(Schema.positive()) }),
     }),
   ),
+  /** Further directories with rules, skills, commands and hooks of the person; they take the place of SUPER_PI_DISCOVERY_ROOTS. */
+  discoveryRoots: Schema.optional(Schema.Array(Schema.NonEmptyString)),
   /** Seconds between the end of a conversation's work and the check of its transcript. Default 60. */
   verifyAfterSeconds: Schema.optional(Schema.NonNegative),
   /** SQLite's `synchronous`: FULL also survives the loss of power of the whole machine. Default NORMAL. */

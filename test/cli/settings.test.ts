@@ -7,7 +7,7 @@ import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import { jsonFaultAt, lineAndColumn } from "../../src/cli/json-fault.ts"
-import { ensureDataDir, resolvePaths } from "../../src/cli/paths.ts"
+import { ensureDataDir, pluginPlaces, resolvePaths } from "../../src/cli/paths.ts"
 import { loadSettings, readSettings } from "../../src/cli/settings.ts"
 
 const linux = { platform: "linux", home: "/home/me", cwd: "/here" } as const
@@ -48,6 +48,39 @@ describe("paths", () => {
     })
     expect(resolvePaths({ ...linux, env }, {}).database).toBe("/env.db")
     expect(resolvePaths({ ...linux, env: { SUPER_PI_SQLITE_PATH: "" } }, {}).databaseNamed).toBe(false)
+  })
+
+  it("take what an application configures before the settings, and those before the environment", () => {
+    const env = { SUPER_PI_DISCOVERY_ROOTS: "/a:~/b::c:/a", SUPER_PI_CONFIG_DIR: "/conf", SUPER_PI_DATA_DIR: "/data" }
+    const around = { ...linux, env }
+    expect(pluginPlaces(around, {})).toMatchObject({
+      configDir: "/conf",
+      dataDir: "/data",
+      discoveryRoots: ["/a", "/home/me/b", "/here/c"],
+    })
+    expect(pluginPlaces(around, {}, ["~/s"]).discoveryRoots).toEqual(["/home/me/s"])
+    expect(pluginPlaces(around, { configDir: "/own", dataDir: "d", discoveryRoots: [] }, ["/s"])).toMatchObject({
+      configDir: "/own",
+      dataDir: "/here/d",
+      discoveryRoots: [],
+    })
+    expect(pluginPlaces({ ...linux, env: {} }, {}).discoveryRoots).toEqual([])
+  })
+
+  it("give plugins the variables that are for them, and no secret", () => {
+    const env = {
+      SUPER_PI_DISCOVERY_ROOTS: "/a",
+      JEV_PLANNING_MODEL: "m",
+      PROTECTED_PATHS: "p",
+      SUPER_PI_GATEWAY_TOKEN: "t",
+      OPENAI_API_KEY: "k",
+      HOME: "/home/me",
+    }
+    expect(Object.keys(pluginPlaces({ ...linux, env }, {}).env)).toEqual([
+      "SUPER_PI_DISCOVERY_ROOTS",
+      "JEV_PLANNING_MODEL",
+      "PROTECTED_PATHS",
+    ])
   })
 
   it("make the data directory for its owner only, and say what to do where that fails", () => {
