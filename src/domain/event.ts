@@ -9,6 +9,7 @@ import { CompactionFailure, CompactionStatus, CompactionView } from "./compactio
 import { ConversationId, EntryId, SubmissionId, TaskId } from "./ids.ts"
 import { Json, JsonObject } from "./json.ts"
 import { AssistantPart, StopReason, UserPart } from "./message.ts"
+import { choiceFields, permissionFields, QuestionAnswer, QuestionResult, QuestionView } from "./question.ts"
 import { SubmissionStatus, UnansweredReason } from "./submission.ts"
 import { Usage } from "./usage.ts"
 
@@ -67,6 +68,8 @@ export const SessionState = Schema.Struct({
   /** Compactions that are not over, and the newest that failed until one succeeds. */
   compactions: Schema.optionalWith(Schema.Array(CompactionView), { default: () => [] }),
   compaction_failure: Schema.optionalWith(Schema.NullOr(CompactionFailure), { default: () => null }),
+  /** Open questions, the oldest first. */
+  questions: Schema.optionalWith(Schema.Array(QuestionView), { default: () => [] }),
   usage: Usage,
   entries: Schema.NonNegativeInt,
   /** The newest event's number. */
@@ -132,6 +135,18 @@ export const Event = Schema.Union(
     tokens_before: Schema.NonNegativeInt,
     tokens_after: Schema.NullOr(Schema.NonNegativeInt),
     error: Schema.NullOr(Schema.String),
+  }),
+  /** A call needs a permission before it runs; its `options` are the four answers. */
+  event("permission_request", permissionFields),
+  /** A tool wants something to be chosen. */
+  event("ui_request", choiceFields),
+  /** A question is over. `answer` and `by` are null where nobody answered, `reason` says why it was withdrawn. */
+  event("question_settled", {
+    question_id: TaskId,
+    result: QuestionResult,
+    answer: Schema.NullOr(QuestionAnswer),
+    by: Schema.NullOr(Schema.String),
+    reason: Schema.NullOr(Schema.String),
   }),
   event("notice", { level: Schema.Literal("info", "warning", "error"), message: Schema.String }),
 )

@@ -10,6 +10,7 @@ const conversationKinds: ReadonlySet<string> = new Set<string>([
   TaskKind.generation,
   TaskKind.tool,
   TaskKind.compaction,
+  TaskKind.question,
 ])
 
 /** Whether the task engine runs the task, not the conversation machine. */

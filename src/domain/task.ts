@@ -27,6 +27,7 @@ export const TaskKind = {
   generation: "pi.generation",
   tool: "pi.tool",
   compaction: "pi.compaction",
+  question: "pi.question",
   subagent: "pi.subagent",
   scheduleRun: "pi.schedule-run",
 } as const

@@ -71,6 +71,7 @@ const session: SessionState = {
   queued: [],
   compactions: [],
   compaction_failure: null,
+  questions: [],
   retry: null,
   parked: null,
   usage: noUsage,

@@ -154,6 +154,7 @@ export class Driver {
       cancels: [],
       compactions: [],
       compactionFailure: this.live()?.compactionFailure ?? null,
+      questions: [],
     }
   }
 

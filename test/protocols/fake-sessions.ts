@@ -95,6 +95,7 @@ export const makeFakeSessions = (options: {
       tools: [],
       queued: conversation.submissions.filter((one) => one.answer === null).map((one) => one.id),
       compactions: [],
+      questions: [],
       compaction_failure: null,
       retry: null,
       parked: null,

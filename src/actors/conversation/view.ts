@@ -2,6 +2,7 @@
  * The committed state of a conversation as watchers and callers see it. Pure.
  */
 import type { SessionState } from "../../domain/event.ts"
+import { questionView } from "../../domain/question.ts"
 import { liveCompactions } from "./machine/compaction-view.ts"
 import type { Data } from "./machine/data.ts"
 import { sumUsage } from "./machine/run.ts"
@@ -39,6 +40,7 @@ export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: 
     parked: parked === null ? null : { reason: parked.reason, crashes: parked.generation.crashes },
     compactions: liveCompactions(data).compactions,
     compaction_failure: data.compactionFailure,
+    questions: data.questions.map(({ input, task }) => questionView(task.id, input)),
     usage: sumUsage(data.usage.models),
     entries: data.entryCount,
     seq_no: seqNo,

@@ -4,8 +4,10 @@
  */
 import type { Event, MachineState } from "../../domain/event.ts"
 import { textOf } from "../../domain/message.ts"
+import type { QuestionView } from "../../domain/question.ts"
 import { noUsage, type Usage } from "../../domain/usage.ts"
 import { compactionWords, duration, parkedWords, shortArguments } from "./format.ts"
+import { questionLines, settledLine } from "./question.ts"
 import { oneLine, sanitizeChunk } from "./sanitize.ts"
 import type { Tone } from "./style.ts"
 import { truncate } from "./width.ts"
@@ -108,6 +110,9 @@ const newestLine = (output: string): string =>
     summaryColumns,
   )
 
+const questionBlocks = (question: QuestionView): ReadonlyArray<Block> =>
+  questionLines(question).map((text, at) => line(at === 0 ? "strong" : "plain", text))
+
 export const render = (view: View, event: Event): Rendered => {
   switch (event.type) {
     case "snapshot": {
@@ -131,6 +136,7 @@ export const render = (view: View, event: Event): Rendered => {
       }
       const partial = session.partial?.text ?? ""
       const start: Array<Block> = view.running === null ? [] : [{ kind: "break" }]
+      for (const question of session.questions) start.push(...questionBlocks(question))
       if (session.parked !== null) {
         start.push(line("warning", `${parkedWords(session.parked.reason)}; /retry runs it again, /cancel ends it`))
       }
@@ -220,6 +226,14 @@ export const render = (view: View, event: Event): Rendered => {
     }
     case "usage_updated":
       return { view: { ...view, usage: event.total }, blocks: [] }
+    case "permission_request":
+      return alone(view, questionBlocks({ ...event, kind: "permission" }))
+    case "ui_request":
+      return alone(view, questionBlocks({ ...event, kind: "choice" }))
+    case "question_settled":
+      return alone(view, [
+        line(event.result === "allowed" || event.result === "answered" ? "dim" : "warning", settledLine(event)),
+      ])
     case "notice": {
       const text = oneLine(event.message)
       // What is tried again every second is said once.

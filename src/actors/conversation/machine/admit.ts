@@ -7,8 +7,9 @@ import type { Json } from "../../../domain/json.ts"
 import { cancelCompactions, stillStopping } from "./compaction-end.ts"
 import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
+import { endQuestion } from "./question-open.ts"
 import { abortRun, startNext, startRun } from "./run.ts"
-import { refuseCall, underway } from "./tools.ts"
+import { refuseCall, unbegun, underway } from "./tools.ts"
 
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
 
@@ -84,8 +85,11 @@ export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
   d.patchRun({ cancelling: true, generation: d.putTask({ ...run.generation, abortRequested: true }) })
   d.act({ type: "clearTimer", timer: "backoff" })
   d.act({ type: "stopJobs" })
-  for (const slot of run.calls)
-    if (slot.status === "pending") refuseCall(d, slot, "The call was cancelled before it started.")
+  for (const slot of run.calls) if (unbegun(slot)) refuseCall(d, slot, "The call was cancelled before it started.")
+  // Of calls that run: they end later, and nobody should answer meanwhile.
+  for (const question of d.data.questions) {
+    endQuestion(d, question, { type: "withdrawn", reason: "cancelled", at: d.env.now })
+  }
   const waiting =
     d.data.state === "preparing_request" ||
     d.data.state === "streaming_llm" ||

@@ -21,6 +21,7 @@ import type { Failure } from "../../../domain/failure.ts"
 import type { DocumentId, EntryId, JobId, SubmissionId, TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { AssistantPart, StopReason, SystemMessage, ToolCallPart, UserPart } from "../../../domain/message.ts"
+import type { AskOutcome, QuestionAnswer, QuestionBody, QuestionInput, Remembered } from "../../../domain/question.ts"
 import type { Submission, WhenBusy } from "../../../domain/submission.ts"
 import type { Task } from "../../../domain/task.ts"
 import type { Usage } from "../../../domain/usage.ts"
@@ -34,8 +35,8 @@ export type TaskRow = Unstamped<Task>
 export type SubmissionRow = Unstamped<Submission>
 
 /**
- * One call of the current batch. `pending` calls have no effect yet; `running` ones may have; of a `reconciling` one, which an earlier
- * process began, its tool finds out.
+ * One call of the current batch. `pending` calls have no effect yet, nor have `asking` ones, which wait for a person's answer; `running` ones
+ * may have; of a `reconciling` one, which an earlier process began, its tool finds out.
  */
 export interface CallSlot {
   readonly task: TaskRow
@@ -47,7 +48,7 @@ export interface CallSlot {
   readonly effect: string
   /** Whether it is in doubt when it ends without a result of its own. */
   readonly whenInterrupted: "settled" | "inDoubt"
-  readonly status: "pending" | "running" | "reconciling" | "done"
+  readonly status: "asking" | "pending" | "running" | "reconciling" | "done"
   /** Tail of the output streamed so far. */
   readonly output: string
   readonly startedAt: number
@@ -103,6 +104,14 @@ export interface Compaction {
   readonly replies: ReadonlyArray<Reply<CompactionResult>>
 }
 
+/** An open question. `task` is its row, whose owner asks. */
+export interface Question {
+  readonly task: TaskRow
+  readonly input: QuestionInput
+  /** Who waits for its end: none where a call waits, or where who asked died and has not asked again. */
+  readonly replies: ReadonlyArray<Reply<AskOutcome>>
+}
+
 /** A run whose task crashed its process too often. It waits for `retry` or `cancel`. */
 export interface Parked {
   readonly generation: TaskRow
@@ -130,12 +139,25 @@ export interface Data {
   readonly compactions: ReadonlyArray<Compaction>
   /** The newest compaction that failed, until one succeeds. */
   readonly compactionFailure: CompactionFailure | null
+  /** Open questions, oldest first. */
+  readonly questions: ReadonlyArray<Question>
 }
 
 /** Where an answer goes: opaque to the machine. `A` only marks what is expected. */
 export interface Reply<in A> {
   readonly succeed: (value: A) => void
   readonly fail: (failure: Failure) => void
+}
+
+/** That a person has to allow a call first. */
+export interface AskFirst {
+  readonly title: string
+  /** Why it is asked, one sentence. */
+  readonly reason: string
+  /** What "always" keeps in the session. Absent: "always" counts once. */
+  readonly remember?: Remembered
+  /** Default: the policy's. */
+  readonly timeoutMs?: number
 }
 
 /** What happened to a call when it was prepared: its tool, its arguments and the policy were checked. */
@@ -147,8 +169,16 @@ export type Verdict =
       /** Default `settled`. */
       readonly whenInterrupted?: "settled" | "inDoubt"
       readonly execution: "parallel" | "sequential"
+      /** The call waits until a person allows it; where nobody can be asked, it is refused. */
+      readonly ask?: AskFirst
     }
-  | { readonly type: "refuse"; readonly blocked: boolean; readonly reason: string }
+  | {
+      readonly type: "refuse"
+      readonly blocked: boolean
+      readonly reason: string
+      /** It would have been asked, and nobody could be. */
+      readonly question?: "nobody"
+    }
 
 /** Why a job ended without a message of its own. */
 export type JobEnd =
@@ -239,6 +269,24 @@ export type MachineEvent =
       readonly answer: EffectAnswer
       readonly reply: Reply<void>
     }
+  /** Somebody answers an open question; the answer was found to fit it. */
+  | {
+      readonly type: "answer"
+      readonly question: TaskId
+      readonly answer: QuestionAnswer
+      readonly by: string
+      readonly requestId: string | null
+      readonly reply: Reply<void>
+    }
+  /** A running call, or the turn (`owner` null), asks a person. The same `key` of one owner is the same question. */
+  | {
+      readonly type: "ask"
+      readonly owner: TaskId | null
+      readonly key: string
+      readonly body: QuestionBody
+      readonly timeoutMs: number | null
+      readonly reply: Reply<AskOutcome>
+    }
   | { readonly type: "jobEnded"; readonly job: Job; readonly end: JobEnd }
   | { readonly type: "timer"; readonly timer: TimerName }
   | { readonly type: "settled" }
@@ -255,7 +303,7 @@ export type Job =
   | { readonly type: "reconcile"; readonly task: TaskId }
   | { readonly type: "compaction"; readonly task: TaskId }
 
-export type TimerName = "backoff" | "flush" | "compaction"
+export type TimerName = "backoff" | "flush" | "compaction" | "question"
 
 export type Action =
   /** `turn` is the generation that the event is about, null outside a turn. */
@@ -310,6 +358,8 @@ export interface Env {
   /** Draws a number in [0, 1) for the jitter of a backoff. */
   readonly random: () => number
   readonly policy: Policy
+  /** Whether a client is connected that can answer questions. Default false. */
+  readonly answerable?: boolean
 }
 
 export interface Policy {
@@ -325,6 +375,8 @@ export interface Policy {
   /** Turns of one run, after which it ends with an error. Default 200. */
   readonly maxTurns: number
   readonly compaction: CompactionSettings
+  /** How long a question stays open. Default 120,000 ms. */
+  readonly questionTimeoutMs?: number
 }
 
 export const defaultPolicy: Policy = {

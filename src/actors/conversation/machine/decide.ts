@@ -8,6 +8,7 @@ import { compacted, compactionFailed, compactionJobEnded, placeReady, wakeCompac
 import type { Data, Decision, Env, MachineEvent } from "./data.ts"
 import { notReconciled, reconciled, settleEffect } from "./doubt.ts"
 import { Draft } from "./draft.ts"
+import { answerQuestion, askQuestion, expireQuestions } from "./question.ts"
 import { recover, retryParked } from "./recover.ts"
 import { backoffMs, delta, modelFailed, prepared, wake } from "./request.ts"
 import { callsPrepared, flush, jobEnded, responded, toolEnded, toolOutput } from "./tools.ts"
@@ -66,6 +67,10 @@ const dispatch = (d: Draft, data: Data, event: MachineEvent): Decision => {
       return reconciled(d, event)
     case "settleEffect":
       return settleEffect(d, event)
+    case "answer":
+      return answerQuestion(d, event)
+    case "ask":
+      return askQuestion(d, event)
     case "compact":
       return compact(d, event)
     case "compacted":
@@ -77,6 +82,7 @@ const dispatch = (d: Draft, data: Data, event: MachineEvent): Decision => {
       return event.job.type === "reconcile" ? notReconciled(d, event.job.task, event.end) : jobEnded(d, event)
     case "timer":
       if (event.timer === "compaction") return wakeCompactions(d)
+      if (event.timer === "question") return expireQuestions(d)
       return event.timer === "backoff" ? wake(d) : flush(d)
   }
 }

@@ -18,6 +18,7 @@ import { builtinWrite } from "../../../storage/documents/builtin.ts"
 import type { JobInsert } from "../../../storage/job-port.ts"
 import type { DocumentWrite, Unstamped } from "../../../storage/store.ts"
 import type { Action, Data, Decision, Env, Reply, Run, SubmissionRow, TaskRow } from "./data.ts"
+import { withdrawQuestions } from "./question-open.ts"
 
 /** While it works, a conversation's `updatedAt` follows at this distance at most, in ms: it has two indexes, which every change writes. */
 const touchMs = 1_000
@@ -32,6 +33,8 @@ export interface ContextChange {
 }
 
 const unchanged: ContextChange = { head: null, edits: [] }
+
+const whyOver = (outcome: TaskOutcome): string => (outcome.status === "aborted" ? outcome.reason : "who asked is over")
 
 /** A job as a decision words it. */
 export type DraftJob = Omit<JobInsert, "id" | "conversation" | "createdAt">
@@ -152,7 +155,9 @@ export class Draft {
     })
   }
 
+  /** Ends a task; the questions that it asks are withdrawn. */
   endTask(task: TaskRow, outcome: TaskOutcome): TaskRow {
+    if (this.data.questions.length > 0) withdrawQuestions(this, task.id, whyOver(outcome))
     return this.putTask({
       ...task,
       status: "terminal",

@@ -5,6 +5,7 @@
  * 3. A running call runs again only where it was declared replay-safe, when it started and now. Of any other its tool finds out what
  *    became of it (doubt.ts), or it becomes an error result that carries the output that was flushed, and is in doubt. Pending calls
  *    never started: they start in their turn.
+ *    A call that waits for a person's answer goes on waiting.
  * 4. A partial answer that was flushed stays as an aborted assistant entry; the request is made again.
  */
 import type { LiveDocument } from "../../../domain/document.ts"
@@ -17,6 +18,7 @@ import { restartLimit, TaskKind } from "../../../domain/task.ts"
 import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow } from "./data.ts"
 import { leaveInDoubt, reconcile } from "./doubt.ts"
 import type { Draft } from "./draft.ts"
+import { recoverQuestions, unstarted } from "./question.ts"
 import { recoverCompactions } from "./recover-compactions.ts"
 import type { Checkpoint } from "./run.ts"
 import { abortRun, addAssistant, checkpointOf, clearLive, flushLive, freshRun, startTurn } from "./run.ts"
@@ -33,6 +35,7 @@ export const recover = (d: Draft, event: Recover): Decision => {
   d.to("idle")
   const queued = stored.submissions.filter((row) => row.status === "queued")
   d.patch({ queue: queued })
+  recoverQuestions(d, stored.tasks)
   const fatal = recoverCompactions(d, stored.tasks, (task) => take(d, task))
   const generation = stored.tasks.findLast((task) => task.kind === TaskKind.generation)
   const placed = stored.submissions.filter((row) => row.status === "placed")
@@ -156,7 +159,7 @@ const resumeCalls = (
       replay: safe ? "safe" : "unsafe",
       effect: effectIdOf(row, input),
       whenInterrupted: input.whenInterrupted ?? "settled",
-      status: "pending",
+      status: row.status === "pending" ? unstarted(d, row.id) : "pending",
       output: live?.tools[String(row.id)]?.output ?? "",
       startedAt: row.startedAt ?? d.env.now,
     }
