@@ -6,11 +6,14 @@
 import { Schema } from "effect"
 import { CompactionMethod, CompactionMode, CompactionReason } from "./compaction-settings.ts"
 import { CompactionFailure, CompactionStatus, CompactionView } from "./compaction-task.ts"
+import { TodoItem } from "./document.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "./ids.ts"
 import { Json, JsonObject } from "./json.ts"
 import { AssistantPart, StopReason, UserPart } from "./message.ts"
 import { choiceFields, permissionFields, QuestionAnswer, QuestionResult, QuestionView } from "./question.ts"
 import { SubmissionStatus, UnansweredReason } from "./submission.ts"
+import { SubagentStatus } from "./subagent.ts"
+import { SubagentRole } from "./subagent-role.ts"
 import { Usage } from "./usage.ts"
 
 /** States of the conversation machine. */
@@ -70,6 +73,12 @@ export const SessionState = Schema.Struct({
   compaction_failure: Schema.optionalWith(Schema.NullOr(CompactionFailure), { default: () => null }),
   /** Open questions, the oldest first. */
   questions: Schema.optionalWith(Schema.Array(QuestionView), { default: () => [] }),
+  /** Subagents that have not ended; absent where there are none. */
+  subagents: Schema.optional(
+    Schema.Array(
+      Schema.Struct({ task_id: TaskId, subagent_id: ConversationId, role: SubagentRole, running: Schema.Boolean }),
+    ),
+  ),
   usage: Usage,
   entries: Schema.NonNegativeInt,
   /** The newest event's number. */
@@ -147,6 +156,26 @@ export const Event = Schema.Union(
     answer: Schema.NullOr(QuestionAnswer),
     by: Schema.NullOr(Schema.String),
     reason: Schema.NullOr(Schema.String),
+  }),
+  /** The todo list as it is now, whole. */
+  event("plan_updated", { items: Schema.Array(TodoItem) }),
+  /** A subagent begins its work, in a conversation of its own; it was asked for by the call. */
+  event("subagent_started", {
+    task_id: TaskId,
+    call_id: Schema.String,
+    subagent_id: ConversationId,
+    role: SubagentRole,
+    task: Schema.String,
+  }),
+  /** `error` says why it did not complete, or null; `duration_ms` counts from its start, 0 where it never began. */
+  event("subagent_finished", {
+    task_id: TaskId,
+    call_id: Schema.String,
+    subagent_id: ConversationId,
+    role: SubagentRole,
+    status: SubagentStatus,
+    error: Schema.NullOr(Schema.String),
+    duration_ms: Schema.NonNegativeInt,
   }),
   event("notice", { level: Schema.Literal("info", "warning", "error"), message: Schema.String }),
 )

@@ -11,6 +11,7 @@ const conversationKinds: ReadonlySet<string> = new Set<string>([
   TaskKind.tool,
   TaskKind.compaction,
   TaskKind.question,
+  TaskKind.subagent,
 ])
 
 /** Whether the task engine runs the task, not the conversation machine. */

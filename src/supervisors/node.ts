@@ -29,6 +29,7 @@ import { type Conversations, makeConversations } from "./conversations.ts"
 import { dynamicSupervisor } from "./dynamic-supervisor.ts"
 import { queueParts } from "./queue-parts.ts"
 import { makeSessions } from "./sessions.ts"
+import { childrenPort } from "./subagents.ts"
 import { supervisor } from "./supervisor.ts"
 import { makeTasks, taskParts, tasksChild } from "./tasks.ts"
 
@@ -69,11 +70,12 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       const found = yield* system.registry.whereis<never>(conversationsName)
       const parent = yield* found
       const conversations = yield* makeConversations(parent).pipe(
-        Effect.provideService(Store, store),
+        Effect.provideService(Store, queueing.store),
         Effect.provideService(ConversationSettings, {
           ...settings,
           onSettled: queueing.settled.note,
           compactionSlots: settings.compactionSlots ?? queueing.compaction.slots,
+          children: settings.children ?? childrenPort({ store, conversations: whenReady(Deferred.await(ready)) }),
         }),
       )
       yield* Deferred.succeed(ready, conversations)
@@ -84,6 +86,12 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       return Context.make(Sessions, sessions).pipe(Context.add(Tasks, tasks), Context.add(Queues, queueing.queues))
     }).pipe(Effect.catchTag("NoSuchElementException", () => Effect.fail(notStarted(new Error("no supervisor"))))),
   )
+
+/** The conversations of the node, for what is built before them. */
+const whenReady = (ready: Effect.Effect<Conversations>): Conversations => ({
+  get: (id) => Effect.flatMap(ready, ({ get }) => get(id)),
+  peek: (id) => Effect.flatMap(ready, ({ peek }) => peek(id)),
+})
 
 /** Cancels the work of a conversation, for the task that owns it. */
 const cancelIn = (conversations: Effect.Effect<Conversations>) => (id: ConversationId) =>

@@ -14,6 +14,7 @@ import { type CompactionQueue, compactionQueue } from "./compaction-queue.ts"
 import type { Conversations } from "./conversations.ts"
 import { makeQueues, queueTree } from "./queues.ts"
 import { retryWorker } from "./retry-worker.ts"
+import { subagentWorker } from "./subagents.ts"
 import { collector, Settled, verificationWorker } from "./verification.ts"
 
 export interface QueueParts {
@@ -21,6 +22,8 @@ export interface QueueParts {
   readonly child: SupervisedChild<never>
   readonly settled: Settled
   readonly compaction: CompactionQueue
+  /** The store with which a commit wakes the queues of its jobs. */
+  readonly store: StoreService
   /** Registers the workers of the engine until the scope closes. */
   readonly begin: (conversations: Conversations) => Effect.Effect<void, Failure, Scope.Scope>
 }
@@ -42,12 +45,17 @@ export const queueParts = (options: {
       queues,
       settled,
       compaction,
+      store: {
+        ...options.store,
+        commit: (commit) => ((commit.jobs?.length ?? 0) === 0 ? options.store.commit(commit) : queues.commit(commit)),
+      },
       child: child("queues", queueTree(parts, [collecting])),
       begin: (conversations) =>
         Effect.forEach(
           [
             retryWorker(options.store, conversations),
             compaction.worker,
+            subagentWorker({ store: options.store, conversations }),
             verificationWorker(options.store, conversations, settings.verifyAfterMs),
           ],
           (worker) => queues.register(worker),

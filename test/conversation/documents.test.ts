@@ -95,6 +95,7 @@ describe("the run in progress", () => {
       submission: () => 900 as never,
       document: () => 900 as DocumentId,
       job: () => 900 as never,
+      conversation: () => 900 as never,
     },
     node: "test",
     fence: 1,

@@ -205,6 +205,7 @@ export class Driver {
         submission: id<SubmissionId>(),
         document: id<DocumentId>(),
         job: id<JobId>(),
+        conversation: id<ConversationId>(),
       },
       node: "test",
       fence: 1,

@@ -4,6 +4,7 @@
 import { Context } from "effect"
 import type { Effort, ExecutionMode } from "../../domain/document.ts"
 import type { ConversationId } from "../../domain/ids.ts"
+import type { Children } from "./children-port.ts"
 import type { CompactionSlots } from "./compaction-slots.ts"
 import type { Policy } from "./machine/data.ts"
 
@@ -21,6 +22,8 @@ export interface ConversationSettingsService {
   readonly idleMs: number
   /** Default: the node's queue `compaction`. */
   readonly compactionSlots?: CompactionSlots
+  /** Default: the node's conversations. */
+  readonly children?: Children
   /** Called when a conversation has become idle after work. Must not throw or wait. */
   readonly onSettled?: (conversation: ConversationId) => void
 }

@@ -26,6 +26,7 @@ import {
   timeout,
 } from "../kernel/index.ts"
 import type { Place } from "./call-context.ts"
+import { tend } from "./children-port.ts"
 import { compactionJob } from "./compaction-job.ts"
 import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
@@ -349,6 +350,9 @@ export class Shell {
       case "stopJobs":
       case "stopCompaction":
         return Effect.forEach(meantBy(action, this.jobs), ({ ref }) => this.self.fork(stop(ref)), { discard: true })
+      case "stopChildren":
+      case "checkChildren":
+        return Effect.forEach(tend(action, settings.children, this.send), (one) => this.self.fork(one), { discard: true })
       case "timer":
         this.followUps.push(timeout(action.timer, action.ms, { type: "timer", timer: action.timer }))
         return null

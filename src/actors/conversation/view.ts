@@ -4,7 +4,7 @@
 import type { SessionState } from "../../domain/event.ts"
 import { questionView } from "../../domain/question.ts"
 import { liveCompactions } from "./machine/compaction-view.ts"
-import type { Data } from "./machine/data.ts"
+import type { Data, Run } from "./machine/data.ts"
 import { sumUsage } from "./machine/run.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 
@@ -13,6 +13,14 @@ interface Defaults {
   readonly settings: ConversationSettingsService
   readonly defaultModel: string
 }
+
+const subagentsOf = ({ children }: Run): NonNullable<SessionState["subagents"]> =>
+  children.map(({ input, task }) => ({
+    task_id: task.id,
+    subagent_id: input.conversation,
+    role: input.role,
+    running: task.status === "running",
+  }))
 
 /** `seq_no` is the newest event's number. */
 export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: number): SessionState => {
@@ -41,6 +49,7 @@ export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: 
     compactions: liveCompactions(data).compactions,
     compaction_failure: data.compactionFailure,
     questions: data.questions.map(({ input, task }) => questionView(task.id, input)),
+    ...(run === null || run.children.length === 0 ? {} : { subagents: subagentsOf(run) }),
     usage: sumUsage(data.usage.models),
     entries: data.entryCount,
     seq_no: seqNo,

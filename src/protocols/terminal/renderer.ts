@@ -8,6 +8,7 @@ import type { QuestionView } from "../../domain/question.ts"
 import { noUsage, type Usage } from "../../domain/usage.ts"
 import { compactionWords, duration, parkedWords, shortArguments } from "./format.ts"
 import { questionLines, settledLine } from "./question.ts"
+import { planLines } from "./plan.ts"
 import { oneLine, sanitizeChunk } from "./sanitize.ts"
 import type { Tone } from "./style.ts"
 import { truncate } from "./width.ts"
@@ -109,6 +110,21 @@ const newestLine = (output: string): string =>
     ),
     summaryColumns,
   )
+
+/** What chat shows of a subagent: when it begins, and how it ended. */
+const subagentLine = (
+  event: Extract<Event, { readonly type: "subagent_started" | "subagent_finished" }>,
+): Extract<Block, { readonly kind: "line" }> => {
+  const who = `subagent ${event.role} (conversation ${event.subagent_id})`
+  if (event.type === "subagent_started") {
+    return { kind: "line", tone: "dim", text: `→ ${who}: ${truncate(oneLine(event.task), summaryColumns)}` }
+  }
+  const took = duration(event.duration_ms)
+  if (event.error === null) return { kind: "line", tone: "dim", text: `✓ ${who} finished (${took})` }
+  const how = { completed: "finished", failed: "failed", timed_out: "ran out of time", stopped: "was stopped" }
+  const why = truncate(oneLine(event.error), 100)
+  return { kind: "line", tone: "warning", text: `✗ ${who} ${how[event.status]} (${took}): ${why}` }
+}
 
 const questionBlocks = (question: QuestionView): ReadonlyArray<Block> =>
   questionLines(question).map((text, at) => line(at === 0 ? "strong" : "plain", text))
@@ -224,16 +240,19 @@ export const render = (view: View, event: Event): Rendered => {
       const tone = event.status === "failed" ? "warning" : "dim"
       return beside ? { view, blocks: [] } : alone(over, [line(tone, compactionWords(event))])
     }
+    case "subagent_started":
+    case "subagent_finished":
+      return alone(view, [subagentLine(event)])
     case "usage_updated":
       return { view: { ...view, usage: event.total }, blocks: [] }
+    case "plan_updated":
+      return alone(view, planLines(event.items))
     case "permission_request":
       return alone(view, questionBlocks({ ...event, kind: "permission" }))
     case "ui_request":
       return alone(view, questionBlocks({ ...event, kind: "choice" }))
     case "question_settled":
-      return alone(view, [
-        line(event.result === "allowed" || event.result === "answered" ? "dim" : "warning", settledLine(event)),
-      ])
+      return alone(view, [line(event.result === "allowed" || event.result === "answered" ? "dim" : "warning", settledLine(event))])
     case "notice": {
       const text = oneLine(event.message)
       // What is tried again every second is said once.

@@ -4,6 +4,7 @@
 import { DocumentKind } from "../../../domain/document.ts"
 import { Busy } from "../../../domain/failure.ts"
 import type { Json } from "../../../domain/json.ts"
+import { stopChildren } from "./children.ts"
 import { cancelCompactions, stillStopping } from "./compaction-end.ts"
 import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
@@ -50,6 +51,13 @@ export const submit = (d: Draft, event: EventOf<"submit">): Decision => {
   return d.done()
 }
 
+/** What is queued takes its place now, where nothing runs. */
+export const proceed = (d: Draft, { reply }: EventOf<"proceed">): Decision => {
+  if (d.data.run === null && d.data.parked === null) startNext(d)
+  d.succeed(reply, undefined)
+  return d.done()
+}
+
 /** Changes `pi.agent`; it counts from the next request on. */
 export const configure = (d: Draft, event: EventOf<"configure">): Decision => {
   const before = d.data.agent
@@ -85,12 +93,14 @@ export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
   d.patchRun({ cancelling: true, generation: d.putTask({ ...run.generation, abortRequested: true }) })
   d.act({ type: "clearTimer", timer: "backoff" })
   d.act({ type: "stopJobs" })
-  for (const slot of run.calls) if (unbegun(slot)) refuseCall(d, slot, "The call was cancelled before it started.")
+  for (const slot of run.calls)
+    if (unbegun(slot)) refuseCall(d, slot, "The call was cancelled before it started.")
   // Of calls that run: they end later, and nobody should answer meanwhile.
   for (const question of d.data.questions) {
     endQuestion(d, question, { type: "withdrawn", reason: "cancelled", at: d.env.now })
   }
   const waiting =
+    stopChildren(d) ||
     d.data.state === "preparing_request" ||
     d.data.state === "streaming_llm" ||
     callsRunning(d) ||

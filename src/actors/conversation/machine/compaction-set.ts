@@ -32,6 +32,7 @@ export const atBoundary = (d: Draft): boolean => {
     case "preparing_request":
     case "sleeping_backoff":
     case "compacting":
+    case "awaiting_children":
       return true
     default:
       return false

@@ -18,10 +18,11 @@ import type { EffectAnswer } from "../../../domain/effect.ts"
 import type { Entry } from "../../../domain/entry.ts"
 import type { EventBody, MachineState } from "../../../domain/event.ts"
 import type { Failure } from "../../../domain/failure.ts"
-import type { DocumentId, EntryId, JobId, SubmissionId, TaskId } from "../../../domain/ids.ts"
+import type { ConversationId, DocumentId, EntryId, JobId, SubmissionId, TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { AssistantPart, StopReason, SystemMessage, ToolCallPart, UserPart } from "../../../domain/message.ts"
 import type { AskOutcome, QuestionAnswer, QuestionBody, QuestionInput, Remembered } from "../../../domain/question.ts"
+import type { SubagentEnd, SubagentInput } from "../../../domain/subagent.ts"
 import type { Submission, WhenBusy } from "../../../domain/submission.ts"
 import type { Task } from "../../../domain/task.ts"
 import type { Usage } from "../../../domain/usage.ts"
@@ -89,6 +90,8 @@ export interface Run {
   readonly waits: number
   /** The service found the context of this turn too long once. */
   readonly overflowed: boolean
+  /** Subagents that this turn waits for. */
+  readonly children: ReadonlyArray<Child>
 }
 
 /** A compaction that is not over: it is being made, sleeps before a retry, or is `ready` and waits for a turn boundary. */
@@ -102,6 +105,14 @@ export interface Compaction {
   readonly cancelling: boolean
   /** Who waits for its end. */
   readonly replies: ReadonlyArray<Reply<CompactionResult>>
+}
+
+/** A subagent that has not ended. `task` is its row: pending while its job is queued, running from the start of its job. */
+export interface Child {
+  readonly task: TaskRow
+  readonly input: SubagentInput
+  /** Which job works on it. */
+  readonly job: number
 }
 
 /** An open question. `task` is its row, whose owner asks. */
@@ -287,6 +298,23 @@ export type MachineEvent =
       readonly timeoutMs: number | null
       readonly reply: Reply<AskOutcome>
     }
+  /** The job of a subagent begins: answered with what is to be done, or null where there is nothing to do any more. */
+  | {
+      readonly type: "childBegun"
+      readonly task: TaskId
+      readonly job: number
+      readonly reply: Reply<SubagentInput | null>
+    }
+  | {
+      readonly type: "childEnded"
+      readonly task: TaskId
+      readonly end: SubagentEnd
+      readonly reply: Reply<void>
+    }
+  /** What is queued is to run now: a subagent begins with what its conversation was created with. */
+  | { readonly type: "proceed"; readonly reply: Reply<void> }
+  /** The node found that what was asked of the model so far exhausts the budget. */
+  | { readonly type: "overBudget"; readonly token: number; readonly detail: string }
   | { readonly type: "jobEnded"; readonly job: Job; readonly end: JobEnd }
   | { readonly type: "timer"; readonly timer: TimerName }
   | { readonly type: "settled" }
@@ -303,7 +331,7 @@ export type Job =
   | { readonly type: "reconcile"; readonly task: TaskId }
   | { readonly type: "compaction"; readonly task: TaskId }
 
-export type TimerName = "backoff" | "flush" | "compaction" | "question"
+export type TimerName = "backoff" | "flush" | "compaction" | "question" | "children"
 
 export type Action =
   /** `turn` is the generation that the event is about, null outside a turn. */
@@ -321,6 +349,10 @@ export type Action =
   | { readonly type: "stopCompaction"; readonly task: TaskId }
   /** A run waits for it now: it does not wait for others. */
   | { readonly type: "hurryCompaction"; readonly task: TaskId }
+  /** Cancels what these subagents do; each ends with a `childEnded`. */
+  | { readonly type: "stopChildren"; readonly children: ReadonlyArray<Child> }
+  /** Looks whether one of these has ended without word. */
+  | { readonly type: "checkChildren"; readonly children: ReadonlyArray<Child> }
   | { readonly type: "timer"; readonly timer: TimerName; readonly ms: number }
   | { readonly type: "clearTimer"; readonly timer: TimerName }
   | { readonly type: "settle"; readonly submission: SubmissionRow }
@@ -343,6 +375,8 @@ export interface IdSource {
   readonly task: () => TaskId
   readonly submission: () => SubmissionId
   readonly document: () => DocumentId
+  /** For the results that create conversations (`ids.ts`). */
+  readonly conversation: () => ConversationId
   /** For the events that put a job into a queue (`ids.ts`). */
   readonly job: () => JobId
 }
@@ -375,6 +409,8 @@ export interface Policy {
   /** Turns of one run, after which it ends with an error. Default 200. */
   readonly maxTurns: number
   readonly compaction: CompactionSettings
+  /** How often a parent looks whether a subagent ended without word. Default 5,000 ms. */
+  readonly awaitPollMs?: number
   /** How long a question stays open. Default 120,000 ms. */
   readonly questionTimeoutMs?: number
 }

@@ -2,7 +2,9 @@
  * The conversation machine: `decide(data, event, env)`. The transition table is in `docs/conversation.md`; states and events that the
  * table does not name together are postponed until the next state. Nothing here reads a clock, a socket or a store.
  */
-import { cancel, configure, submit } from "./admit.ts"
+import { cancel, configure, proceed, submit } from "./admit.ts"
+import { checkChildren, childBegun } from "./children.ts"
+import { childEnded } from "./children-end.ts"
 import { compact } from "./compact.ts"
 import { compacted, compactionFailed, compactionJobEnded, placeReady, wakeCompactions } from "./compaction-end.ts"
 import type { Data, Decision, Env, MachineEvent } from "./data.ts"
@@ -10,7 +12,7 @@ import { notReconciled, reconciled, settleEffect } from "./doubt.ts"
 import { Draft } from "./draft.ts"
 import { answerQuestion, askQuestion, expireQuestions } from "./question.ts"
 import { recover, retryParked } from "./recover.ts"
-import { backoffMs, delta, modelFailed, prepared, wake } from "./request.ts"
+import { backoffMs, delta, modelFailed, overBudget, prepared, wake } from "./request.ts"
 import { callsPrepared, flush, jobEnded, responded, toolEnded, toolOutput } from "./tools.ts"
 import { withdraw, write } from "./write.ts"
 
@@ -77,11 +79,20 @@ const dispatch = (d: Draft, data: Data, event: MachineEvent): Decision => {
       return compacted(d, event)
     case "compactionFailed":
       return compactionFailed(d, event, (attempt, retryAfterMs) => backoffMs(attempt, retryAfterMs, d.env))
+    case "childBegun":
+      return childBegun(d, event)
+    case "childEnded":
+      return childEnded(d, event)
+    case "proceed":
+      return proceed(d, event)
+    case "overBudget":
+      return current(data, event.token) && data.state === "preparing_request" ? overBudget(d, event) : nothing(data)
     case "jobEnded":
       if (event.job.type === "compaction") return compactionJobEnded(d, event.job.task, event.end)
       return event.job.type === "reconcile" ? notReconciled(d, event.job.task, event.end) : jobEnded(d, event)
     case "timer":
       if (event.timer === "compaction") return wakeCompactions(d)
+      if (event.timer === "children") return checkChildren(d)
       if (event.timer === "question") return expireQuestions(d)
       return event.timer === "backoff" ? wake(d) : flush(d)
   }

@@ -4,6 +4,7 @@
  */
 import type { BuiltinKind } from "../../../domain/builtin-documents.ts"
 import { appendEntry } from "../../../domain/context.ts"
+import type { Conversation } from "../../../domain/conversation.ts"
 import { DocumentKind } from "../../../domain/document.ts"
 import { everySixtyFour } from "../../../domain/document-definition.ts"
 import { changeOf, noTail } from "../../../domain/document-revision.ts"
@@ -34,7 +35,8 @@ export interface ContextChange {
 
 const unchanged: ContextChange = { head: null, edits: [] }
 
-const whyOver = (outcome: TaskOutcome): string => (outcome.status === "aborted" ? outcome.reason : "who asked is over")
+const whyOver = (outcome: TaskOutcome): string =>
+  outcome.status === "aborted" ? outcome.reason : "who asked is over"
 
 /** A job as a decision words it. */
 export type DraftJob = Omit<JobInsert, "id" | "conversation" | "createdAt">
@@ -49,6 +51,7 @@ export class Draft {
   private readonly jobs: Array<JobInsert> = []
   private readonly actions: Array<Action> = []
   private title: string | null = null
+  private readonly conversations: Array<Unstamped<Conversation>> = []
 
   private readonly written: Data["written"]
 
@@ -239,6 +242,19 @@ export class Draft {
     return operations === null ? {} : { revision: { type: "delta", operations } }
   }
 
+  /** Creates another conversation, with what it begins with; its rows are no part of this one's data. */
+  addConversation(born: {
+    readonly row: Unstamped<Conversation>
+    readonly documents: ReadonlyArray<DocumentWrite>
+    readonly submission: SubmissionRow | null
+    readonly entry: Unstamped<Entry> | null
+  }): void {
+    this.conversations.push(born.row)
+    for (const document of born.documents) this.addDocument(document)
+    if (born.submission !== null) this.submissions.set(born.submission.id, born.submission)
+    if (born.entry !== null) this.entries.push(born.entry)
+  }
+
   setTitle(title: string): void {
     this.title = title
     this.patch({ conversation: { ...this.data.conversation, title } })
@@ -268,6 +284,8 @@ export class Draft {
             submissions: [...this.submissions.values()],
             documents: [...this.documents.values()],
             jobs: this.jobs,
+            // Absent where there are none: who follows commits looks at it.
+            ...(this.conversations.length === 0 ? {} : { conversations: this.conversations }),
             conversationUpdates: touches
               ? [
                   {

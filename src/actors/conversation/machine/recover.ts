@@ -15,6 +15,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.t
 import { text, toolCallsOf } from "../../../domain/message.ts"
 import type { Task } from "../../../domain/task.ts"
 import { restartLimit, TaskKind } from "../../../domain/task.ts"
+import { recoverChildren } from "./children-recover.ts"
 import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow } from "./data.ts"
 import { leaveInDoubt, reconcile } from "./doubt.ts"
 import type { Draft } from "./draft.ts"
@@ -85,7 +86,7 @@ const resume = (
   const run = freshRun(generation, submissions, 1)
   d.patch({ run: { ...run, flushed: event.stored.live !== null, cancelling: task.abortRequested } })
   if (checkpoint.phase === "tools") {
-    resumeCalls(d, event, generation, calls, checkpoint)
+    resumeCalls(d, event, { task, generation }, calls, checkpoint)
     return
   }
   keepPartial(d, event.stored.live, generation)
@@ -140,7 +141,7 @@ const keepPartial = (d: Draft, live: LiveDocument | null, generation: TaskRow): 
 const resumeCalls = (
   d: Draft,
   event: Recover,
-  generation: TaskRow,
+  { generation, task }: { readonly task: Task; readonly generation: TaskRow },
   calls: ReadonlyArray<TaskRow>,
   checkpoint: Extract<Checkpoint, { readonly phase: "tools" }>,
 ): void => {
@@ -175,6 +176,7 @@ const resumeCalls = (
     model: modelOf(event),
   })
   d.to("executing_tools")
+  recoverChildren(d, event.stored.tasks, task)
   if (d.run.cancelling) for (const slot of again) refuseCall(d, slot, "The call was cancelled before it started.")
   for (const slot of cutOff) {
     if (slot.replay === "safe") endCall(d, slot, { output: [text(lostText)], isError: true })

@@ -12,6 +12,7 @@ export const release = (d: Draft): Commit | null => {
   if (run !== null) {
     if (run.flushDue) flushLive(d)
     d.putTask({ ...d.run.generation, node: null })
+    for (const { task } of run.children) if (task.status === "running") d.putTask({ ...task, node: null })
     for (const slot of run.calls) if (slot.status !== "done") d.putTask({ ...slot.task, node: null })
   }
   releaseCompactions(d)

@@ -27,6 +27,13 @@ export const prepared = (d: Draft, event: EventOf<"prepared">): Decision => {
   return d.done()
 }
 
+/** Nothing more may be asked: the run ends with an error of its own. */
+export const overBudget = (d: Draft, { detail }: EventOf<"overBudget">): Decision => {
+  if (d.run.cancelling) abortRun(d)
+  else failRun(d, "budget_exceeded", `The budget is used up: ${detail}`, null)
+  return d.done()
+}
+
 /** A piece of the answer: published at once, staged for the next flush. */
 export const delta = (d: Draft, event: EventOf<"text" | "thinking" | "callDelta">): Decision => {
   const { partial } = d.run

@@ -58,6 +58,7 @@ export const freshRun = (generation: TaskRow, submissions: ReadonlyArray<Submiss
   window: null,
   waits: 0,
   overflowed: false,
+  children: [],
 })
 
 /** Starts a run for inputs; the machine must have none. */
@@ -118,11 +119,12 @@ const rest = (d: Draft): void => {
   d.act({ type: "self", event: { type: "settled" } })
 }
 
-/** Adds the tokens of one response to `pi.usage`. */
-export const countUsage = (d: Draft, usage: Usage, model: string = d.run.model): void => {
-  const total = addUsage(d.data.usage.models[model] ?? noUsage, usage)
-  const models = { ...d.data.usage.models, [model]: total }
-  const document: UsageDocument = { ...d.data.usage, models }
+/** Adds the tokens of one response to `pi.usage`: of the run's request, which is a turn, or of a model asked `beside` it. */
+export const countUsage = (d: Draft, usage: Usage, beside?: string): void => {
+  const model = beside ?? d.run.model
+  const { models: before, turns = 0, ...others } = d.data.usage
+  const models = { ...before, [model]: addUsage(before[model] ?? noUsage, usage) }
+  const document: UsageDocument = { models, turns: beside === undefined ? turns + 1 : turns, ...others }
   d.patch({ usage: document })
   d.putDocument(DocumentKind.usage, document as Json)
   d.publish({ type: "usage_updated", usage, total: sumUsage(models) })

@@ -11,6 +11,7 @@ import { TaskKind } from "../../../domain/task.ts"
 import { uuidv7 } from "../../../domain/uuid.ts"
 import { resetDraft } from "../../../domain/write.ts"
 import type { ToolResult } from "../../../tools/tool.ts"
+import { park, settleResult } from "./children.ts"
 import { compactBeside } from "./compact.ts"
 import { applyControl, endAsked } from "./control.ts"
 import type { CallSlot, Decision, Finished, MachineEvent, Run, Verdict } from "./data.ts"
@@ -179,7 +180,8 @@ export const refuseCall = (d: Draft, slot: CallSlot, reason: string, details?: J
 }
 
 /** Ends a running call with its result. `reason` says why it failed, where the result says more than that. */
-export const endCall = (d: Draft, slot: CallSlot, result: ToolResult, reason: string | null = null): void => {
+export const endCall = (d: Draft, slot: CallSlot, given: ToolResult, reason: string | null = null): void => {
+  const result = settleResult(d, slot, given)
   addResult(d, slot.call.id, slot.call.name, result, slot)
   if (result.usage !== undefined) countToolUsage(d, slot.call.name, result.usage)
   const ended = { ...slot.task, inDoubt: result.inDoubt === true && slot.replay === "unsafe" }
@@ -234,8 +236,14 @@ export const advance = (d: Draft): void => {
   if (running === 0 && !asking) endBatch(d)
 }
 
-const endBatch = (d: Draft): void => {
+/** Every call of the batch has ended: the run goes on, or waits for its subagents first. */
+export const endBatch = (d: Draft): void => {
   const run = d.run
+  if (run.children.length > 0) {
+    clearLive(d)
+    park(d)
+    return
+  }
   if (run.cancelling) {
     abortRun(d)
     return
