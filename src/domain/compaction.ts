@@ -140,6 +140,8 @@ export interface Placement {
   readonly carried: Carried
   /** Tokens of the context with it, about. */
   readonly tokensAfter: number
+  /** Tokens that it takes less than what it stands for, about; not above 0 where it is no shorter. */
+  readonly gained: number
 }
 
 const nothing: Carried = { goal: [], handoff: null, todo: null }
@@ -184,7 +186,7 @@ export const placement = (
   if (plan.method === "tool_results") {
     const { edits, saved } = toolStubs(selected, at)
     const tokensAfter = estimateMessages(contextOf(state)) - saved
-    return edits.length === 0 ? null : { model: [], head: null, edits, carried: nothing, tokensAfter }
+    return edits.length === 0 ? null : { model: [], head: null, edits, carried: nothing, tokensAfter, gained: saved }
   }
   const older = selected.slice(0, at)
   const newer = selected.slice(at)
@@ -203,6 +205,7 @@ export const placement = (
     edits: editsCarried(older, newer),
     carried,
     tokensAfter: estimateMessages([...model, ...messages.slice(at).flat()]),
+    gained: estimateMessages(messages.slice(0, at).flat()) - estimateMessages(model),
   }
 }
 

@@ -43,6 +43,19 @@ const contextFrom = (sessions: SessionsService, conversationId: ConversationId) 
 const ended = (event: Event): boolean => event.type === "compaction_completed"
 
 describe("a manual compaction", () => {
+  it.effect("whose summary is no shorter than what it stands for changes nothing, and says so", () =>
+    withNode({ rules: rules([{ text: filler.repeat(20) }], [{ text: "ok" }]) }, (sessions) =>
+      Effect.gen(function* () {
+        const conversationId = yield* open(sessions)
+        for (const said of ["one", "two", "three"]) yield* prompt(sessions, conversationId, said)
+        const before = yield* sessions.transcript({ conversationId })
+        const result = yield* sessions.compact({ conversationId, instructions: null })
+        expect(result).toMatchObject({ status: "nothing", entry_id: null, tokens_after: null })
+        expect(yield* sessions.transcript({ conversationId })).toEqual(before)
+      }),
+    ),
+  )
+
   it.effect("puts a summary in place of what is older, and keeps prompt, tools and instructions", () =>
     withNode({ rules: writes }, (sessions) =>
       Effect.gen(function* () {

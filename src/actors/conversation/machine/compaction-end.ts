@@ -24,7 +24,7 @@ const proceed = (d: Draft): void => {
   d.act({ type: "prepare", token: run.token + 1 })
 }
 
-/** Places a summary that is there; a stale one is placed nowhere. */
+/** Places a summary that is there; a stale one, and one that was asked for and is no shorter, is placed nowhere. */
 const place = (d: Draft, compaction: Compaction): void => {
   const { input, task } = compaction
   const summary = compaction.ready
@@ -35,9 +35,12 @@ const place = (d: Draft, compaction: Compaction): void => {
     todo: summary.todo,
   })
   d.patch({ compactionFailure: null })
-  if (placed === null) {
-    d.endTask(task, { status: "completed", result: { status: "stale" } })
-    const result = resultOf(compaction, "stale", null, null)
+  // Somebody who asked for a shorter context gets no longer one. Elsewhere it counts what is measured after the next request.
+  const useless = placed !== null && input.reason === "manual" && placed.gained <= 0
+  if (placed === null || useless) {
+    const status = placed === null ? "stale" : "nothing"
+    d.endTask(task, { status: "completed", result: { status } })
+    const result = resultOf(compaction, status, null, null)
     close(d, compaction, result, null)
     for (const reply of compaction.replies) d.succeed(reply, result)
   } else {
