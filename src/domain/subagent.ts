@@ -161,4 +161,6 @@ export const handoffText = ({ goal, summary }: HandoffOrder, from: ConversationI
 
 /** What a conversation runs with that was handed something: the choices of the one before, but not its place among subagents. */
 export const handoffAgent = ({ subagent, ...agent }: AgentDocument): AgentDocument =>
-  subagent?.maxMode === undefined ? agent : { ...agent, mode: stricter(agent.mode ?? subagent.maxMode, subagent.maxMode) }
+  subagent?.maxMode === undefined
+    ? agent
+    : { ...agent, mode: stricter(agent.mode ?? subagent.maxMode, subagent.maxMode) }

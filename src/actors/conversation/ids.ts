@@ -3,10 +3,10 @@
  * the order drawn; what is left when the actor ends is a gap.
  */
 import { Effect } from "effect"
-import type { CommitError } from "../../storage/errors.ts"
 import { TaskKind } from "../../domain/task.ts"
-import type { ToolControl } from "../../tools/tool.ts"
+import type { CommitError } from "../../storage/errors.ts"
 import type { IdsByKind, StoreService } from "../../storage/store.ts"
+import type { ToolControl } from "../../tools/tool.ts"
 import type { Data, IdSource, MachineEvent } from "./machine/data.ts"
 
 const kinds = ["entry", "task", "submission", "document"] as const
@@ -50,7 +50,10 @@ export class IdReserve implements IdSource {
   }
 
   private has(count: number, few: number): boolean {
-    return rare.every((kind) => this.reserve[kind].length >= few) && kinds.every((kind) => this.reserve[kind].length >= count)
+    return (
+      rare.every((kind) => this.reserve[kind].length >= few) &&
+      kinds.every((kind) => this.reserve[kind].length >= count)
+    )
   }
 
   /** Makes sure that `count` ids of every kind can be drawn, and `few` of the rare ones. */
@@ -69,10 +72,13 @@ export class IdReserve implements IdSource {
   }
 
   private fillKind<K extends Kind>(kind: K, count: number): Effect.Effect<void, CommitError> {
-    return Effect.map(this.store.mint(kind, rare.some((one) => one === kind) ? count : Math.max(block, count)), (ids) => {
-      const reserve: Array<IdsByKind[K]> = this.reserve[kind]
-      reserve.push(...ids)
-    })
+    return Effect.map(
+      this.store.mint(kind, rare.some((one) => one === kind) ? count : Math.max(block, count)),
+      (ids) => {
+        const reserve: Array<IdsByKind[K]> = this.reserve[kind]
+        reserve.push(...ids)
+      },
+    )
   }
 
   private draw<K extends Kind>(kind: K): IdsByKind[K] {

@@ -13,7 +13,9 @@ const Parameters = Schema.Struct({
     description: "What the next conversation has to know: what was done and decided, paths, what is open",
   }),
   goal: Schema.NonEmptyString.annotations({ description: "What it is to reach" }),
-  title: Schema.optional(Schema.NonEmptyString.annotations({ description: "Its title; default: the goal's first line" })),
+  title: Schema.optional(
+    Schema.NonEmptyString.annotations({ description: "Its title; default: the goal's first line" }),
+  ),
 })
 
 export const handoffTool = defineTool({

@@ -190,8 +190,7 @@ export const park = (d: Draft): void => {
 }
 
 /** Sets the timer that covers a lost wake-up. */
-const watch = (d: Draft): void =>
-  d.act({ type: "timer", timer: "children", ms: d.env.policy.awaitPollMs ?? pollMs })
+const watch = (d: Draft): void => d.act({ type: "timer", timer: "children", ms: d.env.policy.awaitPollMs ?? pollMs })
 
 /** The timer: looks after what runs, and cancels again what should have been stopped. */
 export const checkChildren = (d: Draft): Decision => {
