@@ -2,7 +2,9 @@
  * What the results of a batch ask of the conversation (`ToolControl`). `terminate` and `handoff` count when the batch is complete, so they
  * are kept in the generation's checkpoint, in the commit of the result that asked: a death before the last result forgets none.
  */
-import { DocumentKind } from "../../../domain/document.ts"
+import { Schema } from "effect"
+import { DocumentKind, TodoDocument } from "../../../domain/document.ts"
+import type { DocumentWrite } from "../../../domain/document-write.ts"
 import type { TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { ToolControl } from "../../../tools/tool.ts"
@@ -25,12 +27,21 @@ const askedIn = (generation: TaskRow): ReadonlyArray<Asked> =>
 export const applyControl = (d: Draft, slot: CallSlot, control: ToolControl | undefined): void => {
   if (control === undefined) return
   if (control.addTools !== undefined) offer(d, control.addTools)
+  for (const write of control.documents ?? []) writeDocument(d, write)
   const { handoff = null, terminate = false } = control
   if (handoff === null && !terminate) return
   const { generation } = d.run
   const asked: ReadonlyArray<Asked> = [...askedIn(generation), { task: slot.task.id, terminate, handoff }]
   const checkpoint: Json = { ...(generation.checkpoint as { readonly [key: string]: Json }), asked }
   d.patchRun({ generation: d.putTask({ ...generation, checkpoint }) })
+}
+
+/** A document's write in the commit of the result. Whoever watches learns of the todo list. */
+const writeDocument = (d: Draft, write: DocumentWrite): void => {
+  d.addDocument(write)
+  if (write.kind !== DocumentKind.todo) return
+  const todo = Schema.decodeUnknownOption(TodoDocument)(write.value)
+  if (todo._tag === "Some") d.publish({ type: "plan_updated", items: todo.value.items })
 }
 
 /** Adds tools to those that `pi.agent` names; where it names none, all are offered already. */
