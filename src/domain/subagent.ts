@@ -122,6 +122,14 @@ export const belowCeiling = (agent: Pick<AgentDocument, "subagent">, mode: Execu
   return ceiling === undefined ? mode : stricter(mode, ceiling)
 }
 
+/** The choices after a change. A subagent stays what it is, and its mode stays below its ceiling. */
+export const changedAgent = (before: AgentDocument, change: AgentDocument): AgentDocument => {
+  const { subagent } = before
+  if (subagent === undefined) return { ...before, ...change }
+  const { mode } = change
+  return { ...before, ...change, subagent, ...(mode === undefined ? {} : { mode: belowCeiling(before, mode) }) }
+}
+
 /** How deep a conversation is: 0 for a person's own. */
 export const depthOf = (agent: Pick<AgentDocument, "subagent">): number => agent.subagent?.depth ?? 0
 

@@ -4,6 +4,7 @@
  */
 import type { AgentDocument, ExecutionMode } from "../domain/document.ts"
 import { isJsonObject } from "../domain/json.ts"
+import { belowCeiling } from "../domain/subagent.ts"
 import type { Harness, HarnessCapabilities, ToolLoadout } from "./harness.ts"
 import { capped, modesUpTo } from "./modes.ts"
 import { nameOf } from "./options.ts"
@@ -24,7 +25,7 @@ export const effectiveAgent = (
   defaultMode: ExecutionMode,
   available: ReadonlyArray<string>,
 ): AgentDocument & { readonly mode: ExecutionMode } => {
-  const chosen = agent.mode ?? harness?.mode ?? defaultMode
+  const chosen = belowCeiling(agent, agent.mode ?? harness?.mode ?? defaultMode)
   if (harness === null) return { ...agent, mode: chosen }
   const mode = capped(chosen, harness.maxMode)
   const all = harness.tools === undefined || harness.tools === "all"

@@ -106,6 +106,10 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
 
   const checkAgent = (agent: AgentDocument): Effect.Effect<void, Failure> =>
     Effect.gen(function* () {
+      if (agent.subagent !== undefined) {
+        const actual = JSON.stringify(agent.subagent)
+        return yield* new InvalidRequest({ path: "agent.subagent", expected: "nothing: the engine writes it", actual })
+      }
       if (agent.cwd !== undefined) yield* checkDirectory("agent.cwd", agent.cwd)
       if (agent.model === undefined) return
       yield* models.resolve(agent.model).pipe(

@@ -4,6 +4,7 @@
 import { DocumentKind } from "../../../domain/document.ts"
 import { Busy } from "../../../domain/failure.ts"
 import type { Json } from "../../../domain/json.ts"
+import { changedAgent } from "../../../domain/subagent.ts"
 import { stopChildren } from "./children.ts"
 import { cancelCompactions, stillStopping } from "./compaction-end.ts"
 import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
@@ -61,7 +62,7 @@ export const proceed = (d: Draft, { reply }: EventOf<"proceed">): Decision => {
 /** Changes `pi.agent`; it counts from the next request on. */
 export const configure = (d: Draft, event: EventOf<"configure">): Decision => {
   const before = d.data.agent
-  const agent = { ...before, ...event.agent }
+  const agent = changedAgent(before, event.agent)
   d.patch({ agent })
   d.putDocument(DocumentKind.agent, { ...agent } as Json)
   if (agent.mode !== undefined && agent.mode !== before.mode) d.publish({ type: "mode_changed", mode: agent.mode })
