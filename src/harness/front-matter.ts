@@ -28,7 +28,7 @@ export const frontMatter = async (text: string): Promise<FrontMatter> => {
   if (source.length > maxChars)
     return { type: "fault", reason: `front matter: expected at most ${maxChars} characters` }
   const { parse } = await import("yaml")
-  const read = (yaml: string): unknown => parse(yaml, { logLevel: "silent", maxAliasCount: 10, schema: "core" })
+  const read = (yaml: string): unknown => parse(yaml, { logLevel: "error", maxAliasCount: 10, schema: "core" })
   let value: unknown
   try {
     value = read(source)

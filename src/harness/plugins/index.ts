@@ -4,7 +4,13 @@
 import { type AnyPlugin, anyPlugin } from "../define.ts"
 import { handoff } from "./handoff.ts"
 import { rules } from "./rules.ts"
+import { skills } from "./skills.ts"
 import { subagent } from "./subagent.ts"
 
 /** In no particular order: a harness says in which order its plugins run. */
-export const builtinPlugins: ReadonlyArray<AnyPlugin> = [anyPlugin(rules), anyPlugin(subagent), anyPlugin(handoff)]
+export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
+  anyPlugin(rules),
+  anyPlugin(subagent),
+  anyPlugin(handoff),
+  anyPlugin(skills),
+]
