@@ -2,6 +2,7 @@
  * The plugins that come with Super-Pi. A harness names them; one line here registers one.
  */
 import { type AnyPlugin, anyPlugin } from "../define.ts"
+import { gitCheckpoint } from "./git-checkpoint.ts"
 import { handoff } from "./handoff.ts"
 import { rules } from "./rules.ts"
 import { skills } from "./skills.ts"
@@ -13,4 +14,5 @@ export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
   anyPlugin(subagent),
   anyPlugin(handoff),
   anyPlugin(skills),
+  anyPlugin(gitCheckpoint),
 ]

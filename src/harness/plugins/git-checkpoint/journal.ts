@@ -1,0 +1,299 @@
+/**
+ * The checkpoints of conversations as they are written: one for each turn, before its first mutation.
+ *
+ *   begin: look at what the call may change, keep it, commit it    → the call runs →    end: look again, commit what changed
+ *
+ * 1. Beginnings and ends of one conversation come one after another; the calls between them may run at once.
+ * 2. A call whose process died in between stays open in its checkpoint. It is closed by whoever comes next, with what there is then.
+ * 3. A checkpoint in which nothing changed goes as soon as none of its calls is open.
+ */
+import { Clock, Effect } from "effect"
+import {
+  addChanges,
+  type Checkpoint,
+  checkpointDocument,
+  type Image,
+  type OpenCall,
+  type PathChange,
+  sameImage,
+} from "../../../domain/checkpoint.ts"
+import type { ConversationId } from "../../../domain/ids.ts"
+import { type DocumentReadError, makeDocuments } from "../../../storage/documents/documents.ts"
+import type { InvalidDocument } from "../../../storage/documents/errors.ts"
+import type { CommitError } from "../../../storage/errors.ts"
+import type { StoreService } from "../../../storage/store.ts"
+import { Blobs } from "./blobs.ts"
+import { imageAt } from "./image.ts"
+import { changesSince, type Manifest, type ScanOptions, scan } from "./scan.ts"
+import { ScanState } from "./scan-state.ts"
+import { missingParents } from "./walk.ts"
+
+/** Why a checkpoint was not written. */
+export type JournalError = DocumentReadError | CommitError | InvalidDocument | CheckpointFailed
+
+export class CheckpointFailed extends Error {
+  readonly _tag = "CheckpointFailed"
+}
+
+/** Checkpoints of one conversation that are kept; older ones are forgotten. */
+const keptCheckpoints = 200
+
+/** What a call may change: the paths that it names, or anything in the workspace. */
+export type Reach = { readonly type: "paths"; readonly paths: ReadonlyArray<string> } | { readonly type: "workspace" }
+
+export interface CallToWatch {
+  readonly callId: string
+  readonly tool: string
+  readonly reach: Reach
+}
+
+/** What is known of a conversation in this life of the process. */
+interface Memory {
+  readonly ids: ReadonlyArray<number>
+  readonly run: number
+  /** The checkpoint of the turn that goes on, or null. */
+  readonly turn: number | null
+}
+
+type Options = Omit<ScanOptions, "blobs">
+
+/** What a call in progress is ended with. */
+export interface Watched {
+  readonly end: Effect.Effect<void, JournalError>
+  /** The workspace is too large to be watched, in words, or null. */
+  readonly warning: string | null
+}
+
+const filesystem = <A>(run: () => Promise<A>): Effect.Effect<A, CheckpointFailed> =>
+  Effect.tryPromise({
+    try: run,
+    catch: (cause) => new CheckpointFailed(cause instanceof Error ? cause.message : String(cause)),
+  })
+
+const imagesOf = (paths: ReadonlyArray<string>, blobs: Blobs | null) =>
+  Effect.forEach(paths, (path) => filesystem(async () => ({ path, image: await imageAt(path, { blobs }) })))
+
+/** What an open call changed, as far as it can be seen now. */
+export const outcomeOf = (
+  call: OpenCall,
+  options: ScanOptions,
+): Effect.Effect<ReadonlyArray<PathChange>, CheckpointFailed> =>
+  Effect.gen(function* () {
+    const named = yield* imagesOf(
+      call.before.map(({ path }) => path),
+      null,
+    )
+    const changes = call.before.flatMap(({ image: before, path }, at): ReadonlyArray<PathChange> => {
+      const after: Image = named[at]?.image ?? { type: "absent" }
+      return sameImage(before, after) ? [] : [{ path, before, after }]
+    })
+    const { manifest } = call
+    if (manifest === null) return changes
+    const kept = yield* filesystem(() => options.blobs.read(manifest))
+    // Written by this program, under the hash of its bytes.
+    const parsed = JSON.parse(kept.toString("utf8")) as Manifest
+    const found = yield* filesystem(() => changesSince(parsed, options))
+    return [...changes, ...found]
+  })
+
+/** Renews the clocks of everything that a checkpoint needs. */
+const renewAll = (changes: ReadonlyArray<PathChange>, blobs: Blobs) =>
+  Effect.forEach(
+    changes,
+    ({ before }) => (before.type === "file" ? filesystem(() => blobs.renew(before.hash)) : Effect.succeed(true)),
+    { concurrency: 8, discard: true },
+  )
+
+export class Journal {
+  private readonly memories = new Map<ConversationId, Memory>()
+  private readonly newRuns = new Set<ConversationId>()
+  private readonly live = new Set<string>()
+  private readonly locks = new Map<ConversationId, Effect.Semaphore>()
+  private readonly scans = new ScanState()
+
+  /** A run of the conversation begins. */
+  runBegins(conversation: ConversationId): void {
+    this.newRuns.add(conversation)
+    this.turnEnds(conversation)
+  }
+
+  /** Its calls have all ended: the next mutation begins a checkpoint of its own. */
+  turnEnds(conversation: ConversationId): void {
+    const memory = this.memories.get(conversation)
+    if (memory !== undefined) this.memories.set(conversation, { ...memory, turn: null })
+  }
+
+  /** Keeps what a call may change and commits it. The call may begin when this has ended. */
+  begin(
+    store: StoreService,
+    conversation: ConversationId,
+    call: CallToWatch,
+    directory: string,
+    options: Options,
+  ): Effect.Effect<Watched, JournalError> {
+    const documents = makeDocuments(store)
+    const blobs = new Blobs(directory)
+    const scanning: ScanOptions = { ...options, blobs }
+    const steps = Effect.gen(this, function* () {
+      const now = yield* Clock.currentTimeMillis
+      const memory = yield* this.memoryOf(store, conversation, scanning)
+      const watched = yield* this.look(call, scanning)
+      const id = memory.turn ?? (memory.ids.at(-1) ?? 0) + 1
+      const run = memory.turn === null && this.newRuns.delete(conversation) ? memory.run + 1 : Math.max(1, memory.run)
+      yield* documents.update(checkpointDocument, { conversation, key: String(id) }, (value) => {
+        if (value.id === 0) Object.assign(value, { id, run, at: now, root: options.root, store: directory })
+        value.open.push({ ...watched.open, before: [...watched.open.before] })
+      })
+      const ids = memory.turn === null ? [...memory.ids, id] : memory.ids
+      this.memories.set(conversation, { ids, run, turn: id })
+      this.live.add(liveKey(conversation, call.callId))
+      yield* this.forget(store, conversation)
+      return { id, open: watched.open, warning: watched.warning }
+    })
+    return Effect.map(this.serially(conversation, Effect.uninterruptible(steps)), ({ id, open, warning }) => ({
+      warning,
+      end: this.serially(conversation, this.finish(store, conversation, id, open, scanning)),
+    }))
+  }
+
+  private finish(
+    store: StoreService,
+    conversation: ConversationId,
+    id: number,
+    open: OpenCall,
+    options: ScanOptions,
+  ): Effect.Effect<void, JournalError> {
+    return Effect.gen(this, function* () {
+      const documents = makeDocuments(store)
+      const changes = yield* outcomeOf(open, options)
+      yield* renewAll(changes, options.blobs)
+      const target = { conversation, key: String(id) }
+      const draft = yield* documents.draft(checkpointDocument, target)
+      const closed = closeCall(draft.value, open.callId, changes)
+      const empty = closed.changes.length === 0 && closed.open.length === 0
+      if (empty) {
+        yield* retireCheckpoint(store, conversation, id)
+        const memory = this.memories.get(conversation)
+        if (memory !== undefined) {
+          const turn = memory.turn === id ? null : memory.turn
+          this.memories.set(conversation, { ...memory, turn, ids: memory.ids.filter((other) => other !== id) })
+        }
+      } else {
+        yield* documents.update(checkpointDocument, target, (value) => {
+          Object.assign(value, closeCall(value, open.callId, changes))
+        })
+      }
+    }).pipe(Effect.ensuring(Effect.sync(() => this.live.delete(liveKey(conversation, open.callId)))))
+  }
+
+  private look(call: CallToWatch, options: ScanOptions) {
+    const { callId, reach, tool } = call
+    return Effect.gen(this, function* () {
+      if (reach.type === "paths") {
+        const parents = yield* filesystem(() => Promise.all(reach.paths.map(missingParents)))
+        const paths = [...new Set([...parents.flat(), ...reach.paths])]
+        const before = yield* imagesOf(paths, options.blobs)
+        const open: OpenCall = { callId, tool, before, manifest: null }
+        return { open, warning: null }
+      }
+      const now = yield* Clock.currentTimeMillis
+      const found = yield* filesystem(() => this.scans.with(options.root, (memory) => scan(options, memory, now)))
+      const manifest =
+        found === null
+          ? null
+          : yield* filesystem(() => options.blobs.put(new TextEncoder().encode(JSON.stringify(found))))
+      const open: OpenCall = { callId, tool, before: [], manifest }
+      const tooLarge = `${options.root} holds more than ${options.limits.maxEntries} files: what commands change there cannot be undone`
+      return { open, warning: found === null ? tooLarge : null }
+    })
+  }
+
+  /** What is known of a conversation; at the first time what an earlier process left open is closed. */
+  private memoryOf(store: StoreService, conversation: ConversationId, options: ScanOptions) {
+    const known = this.memories.get(conversation)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.gen(this, function* () {
+      const all = yield* closeDead(store, conversation, options, (callId) =>
+        this.live.has(liveKey(conversation, callId)),
+      )
+      const run = Math.max(0, ...all.map((one) => one.run))
+      return { ids: all.map(({ id }) => id).sort((a, b) => a - b), run, turn: null }
+    })
+  }
+
+  /** Forgets the oldest beyond {@link keptCheckpoints}. */
+  private forget(store: StoreService, conversation: ConversationId) {
+    return Effect.gen(this, function* () {
+      const memory = this.memories.get(conversation)
+      const oldest = memory?.ids[0]
+      if (memory === undefined || oldest === undefined || memory.ids.length <= keptCheckpoints) return
+      yield* retireCheckpoint(store, conversation, oldest)
+      this.memories.set(conversation, { ...memory, ids: memory.ids.slice(1) })
+    })
+  }
+
+  /** After an undo the numbers are read anew. */
+  reread(conversation: ConversationId): void {
+    this.memories.delete(conversation)
+  }
+
+  private serially<A, E>(conversation: ConversationId, effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
+    const lock = this.locks.get(conversation) ?? Effect.unsafeMakeSemaphore(1)
+    this.locks.set(conversation, lock)
+    return lock.withPermits(1)(effect)
+  }
+}
+
+const liveKey = (conversation: ConversationId, callId: string): string => `${conversation}:${callId}`
+
+/** The checkpoint with a call of it closed. */
+export const closeCall = (
+  checkpoint: Checkpoint,
+  callId: string,
+  changes: ReadonlyArray<PathChange>,
+): Pick<Checkpoint, "changes" | "open" | "tools"> => {
+  const call = checkpoint.open.find((open) => open.callId === callId)
+  const tools = call === undefined || changes.length === 0 ? [] : [call.tool]
+  return {
+    open: checkpoint.open.filter((open) => open.callId !== callId),
+    changes: addChanges(checkpoint.changes, changes),
+    tools: [...new Set([...checkpoint.tools, ...tools])],
+  }
+}
+
+/** Closes the calls that no process runs any more; gives every checkpoint of the conversation. */
+export const closeDead = (
+  store: StoreService,
+  conversation: ConversationId,
+  options: Pick<ScanOptions, "own" | "skip" | "limits">,
+  isLive: (callId: string) => boolean,
+): Effect.Effect<ReadonlyArray<Checkpoint>, JournalError> =>
+  Effect.gen(function* () {
+    const documents = makeDocuments(store)
+    const all = yield* documents.family(checkpointDocument, { conversation })
+    return yield* Effect.forEach(all, ({ key, value }) =>
+      Effect.gen(function* () {
+        const dead = value.open.filter(({ callId }) => !isLive(callId))
+        if (dead.length === 0) return value
+        const scanning: ScanOptions = { ...options, root: value.root, blobs: new Blobs(value.store) }
+        const outcomes = yield* Effect.forEach(dead, (call) =>
+          // What was kept is gone: nothing is known, and so nothing is undone.
+          Effect.catchAll(outcomeOf(call, scanning), () => Effect.succeed<ReadonlyArray<PathChange>>([])),
+        )
+        return yield* documents.update(checkpointDocument, { conversation, key }, (draft) => {
+          dead.forEach((call, at) => {
+            Object.assign(draft, closeCall(draft, call.callId, outcomes[at] ?? []))
+          })
+        })
+      }),
+    )
+  })
+
+/** Ends a checkpoint's document. */
+const retireCheckpoint = (store: StoreService, conversation: ConversationId, id: number) =>
+  Effect.gen(function* () {
+    const documents = makeDocuments(store)
+    const draft = yield* documents.draft(checkpointDocument, { conversation, key: String(id) })
+    const write = yield* documents.write(checkpointDocument, draft.retire())
+    if (write !== null) yield* store.commit({ documents: [write] })
+  })
