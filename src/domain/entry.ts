@@ -23,6 +23,8 @@ export const EntryKind = {
   compaction: "pi.compaction",
   effectSettled: "pi.effect-settled",
   edit: "pi.edit",
+  /** What a plugin has a run go on with. */
+  continue: "pi.continue",
   subagent: "pi.subagent",
   handoff: "pi.handoff",
 } as const
