@@ -6,6 +6,7 @@ import { ConversationId, TaskId } from "./ids.ts"
 import { Json } from "./json.ts"
 import type { Task } from "./task.ts"
 import { TaskKind } from "./task.ts"
+import { TrailStep } from "./trail.ts"
 
 /** What became of an effect in doubt: it happened, it did not, or nobody will find out and it is to be listed no more. */
 export const EffectAnswer = Schema.Literal("happened", "not-happened", "ignore")
@@ -22,6 +23,8 @@ export const CallInput = Schema.Struct({
   effect: Schema.optionalWith(Schema.String, { exact: true }),
   /** Whether it is in doubt when it is cancelled or its code breaks; absent: it is not. */
   whenInterrupted: Schema.optionalWith(Schema.Literal("settled", "inDoubt"), { exact: true }),
+  /** What plugins said of it before it ran. */
+  trail: Schema.optionalWith(Schema.Array(TrailStep), { exact: true }),
 })
 export type CallInput = typeof CallInput.Type
 

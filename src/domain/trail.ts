@@ -2,7 +2,8 @@
  * The decision trail of a tool call: which plugin said what about it, in order. It is stored with the call: what was decided before it ran
  * in its intent, all of it with its result.
  */
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
+import type { Json } from "./json.ts"
 
 export const TrailStep = Schema.Struct({
   /** Name of the plugin; `mode` and `question` are the engine's own. */
@@ -18,3 +19,14 @@ export const TrailStep = Schema.Struct({
   ms: Schema.NonNegativeInt,
 })
 export type TrailStep = typeof TrailStep.Type
+
+const Data = Schema.Struct({ trail: Schema.Array(TrailStep) })
+const decode = Schema.decodeUnknownOption(Data)
+
+/** What a result entry carries where plugins said something; null otherwise. */
+export const trailData = (trail: ReadonlyArray<TrailStep> | undefined): Json =>
+  trail === undefined || trail.length === 0 ? null : { trail: trail.map((step) => ({ ...step })) }
+
+/** The trail in the data of an entry, or in the input of a call. */
+export const trailIn = (data: unknown): ReadonlyArray<TrailStep> =>
+  Option.match(decode(data), { onNone: () => [], onSome: ({ trail }) => trail })

@@ -6,11 +6,12 @@
 import { Cause, Clock, Deferred, Duration, Effect, Either, Exit } from "effect"
 import type { JsonObject } from "../domain/json.ts"
 import { text } from "../domain/message.ts"
+import type { Remembered } from "../domain/question.ts"
 import type { TrailStep } from "../domain/trail.ts"
 import type { ToolResult } from "../tools/tool.ts"
 import type { HookRunner } from "./context.ts"
 import type { ActivePlugin } from "./options.ts"
-import type { ToolCallView } from "./plugin.ts"
+import type { ToolCallView, ToolDecision } from "./plugin.ts"
 
 /** How often arguments may be rewritten. */
 const roundsAtMost = 8
@@ -18,7 +19,13 @@ const roundsAtMost = 8
 /** What becomes of a call. `args` are those that every plugin has seen last. */
 export type CallDecision =
   | { readonly type: "run"; readonly args: JsonObject }
-  | { readonly type: "ask"; readonly args: JsonObject; readonly title: string; readonly reason: string }
+  | {
+      readonly type: "ask"
+      readonly args: JsonObject
+      readonly title: string
+      readonly reason: string
+      readonly remember?: Remembered
+    }
   | { readonly type: "block"; readonly reason: string }
 
 export interface Decided {
@@ -27,6 +34,13 @@ export interface Decided {
 }
 
 const same = (a: JsonObject, b: JsonObject): boolean => JSON.stringify(a) === JSON.stringify(b)
+
+/** What "always" keeps: what all who asked agreed to keep, or nothing where one of them did not. */
+const rememberedOf = (asks: ReadonlyArray<{ readonly remember?: Remembered }>): Remembered | null => {
+  const kept = asks.flatMap(({ remember }) => (remember === undefined ? [] : [remember]))
+  if (kept.length < asks.length) return null
+  return { commands: kept.flatMap((one) => one.commands), tools: kept.flatMap((one) => one.tools) }
+}
 
 /** Asks the plugins about a call. `view` checks arguments and says what a call with them may touch; null: they are not valid. */
 export const beforeTool = (
@@ -39,7 +53,7 @@ export const beforeTool = (
     const blocked = (reason: string): Decided => ({ decision: { type: "block", reason }, trail })
     let call = given
     for (let round = 1; round <= roundsAtMost; round++) {
-      const asks: Array<{ readonly title: string; readonly reason: string }> = []
+      const asks: Array<Extract<ToolDecision, { readonly type: "ask" }>> = []
       let rewritten = false
       for (const active of runner.having("beforeTool")) {
         const { at, ms, value } = yield* runner.timed(
@@ -77,7 +91,9 @@ export const beforeTool = (
       const [first] = asks
       if (first === undefined) return { decision: { type: "run", args: call.args }, trail }
       const reason = [...new Set(asks.map((one) => one.reason))].join("\n")
-      return { decision: { type: "ask", args: call.args, title: first.title, reason }, trail }
+      const remember = rememberedOf(asks)
+      const kept = remember === null ? {} : { remember }
+      return { decision: { type: "ask", args: call.args, title: first.title, reason, ...kept }, trail }
     }
     return blocked(`Blocked: plugins rewrote the arguments ${roundsAtMost} times.`)
   })

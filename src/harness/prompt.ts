@@ -16,6 +16,12 @@ const modes: { readonly [mode in ExecutionMode]: string } = {
   auto: "Mode auto: you may read, edit files and run commands in the workspace.",
 }
 
+/** Whether a section says that the mode is `plan`; null where it says nothing of the mode. */
+export const saysPlanMode = (section: string): boolean | null => {
+  const said = /^Mode ([a-z-]+):/m.exec(section)?.[1]
+  return said === undefined || !Object.hasOwn(modes, said) ? null : said === "plan"
+}
+
 const resume =
   'A tool result that says "interrupted" means that the process died during the call: find out what took effect before you repeat it.'
 
@@ -26,8 +32,10 @@ export const promptFor = (options: {
   readonly cwd: string
   readonly platform: string
   readonly tools: ReadonlyArray<ToolSpec>
+  /** The core of the prompt; null or absent: the node's own. */
+  readonly identity?: string | null
 }): Prompt => {
-  const sections = new Map<string, string>([["identity", identity]])
+  const sections = new Map<string, string>([["identity", options.identity ?? identity]])
   if (options.tools.length > 0) {
     const workspace = `Working directory: ${options.cwd}\nPlatform: ${options.platform}`
     sections.set("environment", `${workspace}\n${modes[options.mode]}\n${resume}`)

@@ -19,19 +19,21 @@ import {
 import { decide } from "../../src/actors/conversation/machine/decide.ts"
 import { contextOf, contextState } from "../../src/domain/context.ts"
 import type { AgentDocument, DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
+import type { Conversation } from "../../src/domain/conversation.ts"
 import type { EffectAnswer } from "../../src/domain/effect.ts"
 import type { Entry } from "../../src/domain/entry.ts"
 import type { EventBody } from "../../src/domain/event.ts"
 import type { ConversationId, DocumentId, EntryId, JobId, Seq, SubmissionId, TaskId } from "../../src/domain/ids.ts"
 import type { ToolCallPart, UserPart } from "../../src/domain/message.ts"
 import { text } from "../../src/domain/message.ts"
+import type { SubagentEnd } from "../../src/domain/subagent.ts"
 import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
 import type { Task } from "../../src/domain/task.ts"
 import { estimateMessages } from "../../src/domain/token-estimate.ts"
 import { type EntryDraft, resetDraft } from "../../src/domain/write.ts"
 import type { ModelError } from "../../src/models/model.ts"
 import { ContextOverflow, ModelRejected, ModelTransient } from "../../src/models/model.ts"
-import type { Commit } from "../../src/storage/store.ts"
+import type { Commit, Unstamped } from "../../src/storage/store.ts"
 import type { ToolControl } from "../../src/tools/tool.ts"
 
 const conversation = 1 as ConversationId
@@ -83,6 +85,23 @@ export class Died extends Error {}
 
 /** What the result of a tool asks for, by its name. */
 const controlOf = (name: string): ToolControl | undefined =>
+  name.includes("delegate")
+    ? {
+        await: {
+          orders: [
+            { role: "scout", task: "look", context: null },
+            { role: "worker", task: "build", context: "with care" },
+          ],
+          policy: name.includes("fast") ? "fail_fast" : "all",
+          timeoutMs: 1_000,
+          maxDepth: 1,
+        },
+      }
+    : name.includes("store")
+      ? { store: { title: "next", summary: "so far", goal: "go on" } }
+      : plainControlOf(name)
+
+const plainControlOf = (name: string): ToolControl | undefined =>
   name.includes("handoff")
     ? { handoff: `note of ${name}` }
     : name.includes("end")
@@ -108,6 +127,12 @@ export class Driver {
   readonly world = new Map<string, number>()
   /** Tasks whose job ended without a result while the process lived on. */
   readonly broken = new Set<TaskId>()
+  /** Jobs of subagents, as the queue has them: they outlive the process, and one that a process began is lost with it. */
+  childJobs: Array<{ readonly task: TaskId; readonly job: number; begun: boolean }> = []
+  /** Subagents whose conversations the machine asked to stop in this life. */
+  readonly stopped = new Set<TaskId>()
+  /** Conversations that came into being. */
+  readonly born: Array<Unstamped<Conversation>> = []
   /** Tokens of the model's window; null: everything fits. */
   window: number | null = null
   /** What the model says. */
@@ -187,6 +212,8 @@ export class Driver {
   /** The process dies: memory is gone, the committed rows stay. */
   kill(): void {
     this.jobs = []
+    this.childJobs = this.childJobs.filter((job) => !job.begun)
+    this.stopped.clear()
     this.timers.clear()
     this.data = this.load()
     this.recover()
@@ -228,7 +255,13 @@ export class Driver {
   private commit(commit: Commit): void {
     this.commits++
     const seq = ++this.seq as Seq
-    for (const entry of commit.entries ?? []) {
+    this.born.push(...(commit.conversations ?? []))
+    for (const { args } of (commit.jobs ?? []).filter(({ queue }) => queue === "subagents")) {
+      this.childJobs.push({ ...(args as { task: TaskId; job: number }), begun: false })
+    }
+    const own = <Row extends { readonly conversation: ConversationId | null }>(rows: ReadonlyArray<Row> | undefined) =>
+      (rows ?? []).filter((row) => row.conversation === conversation)
+    for (const entry of own(commit.entries)) {
       const last = this.entries.at(-1)
       if (last !== undefined && entry.id <= last.id) throw new Error("entry ids must grow")
       this.entries.push({ ...entry, seq })
@@ -247,12 +280,12 @@ export class Driver {
       if (task.status === "terminal" && task.outcome === null) throw new Error("terminal without outcome")
       this.tasks.set(task.id, { ...task, seq })
     }
-    for (const row of commit.submissions ?? []) {
+    for (const row of own(commit.submissions)) {
       const before = this.submissions.get(row.id)
       if (before?.status === "done" || before?.status === "unanswered") throw new Error("a settled submission changed")
       this.submissions.set(row.id, { ...row, seq })
     }
-    for (const write of commit.documents ?? []) {
+    for (const write of own(commit.documents)) {
       const created = this.documents.get(write.id)?.createdSeq ?? seq
       this.documents.set(write.id, { ...write, createdSeq: created, retiredSeq: null, seq })
     }
@@ -293,6 +326,12 @@ export class Driver {
       case "compact":
         if (this.tasks.get(action.compaction.task.id)?.status !== "running") throw new Error("asked before its intent")
         this.jobs.push({ type: "compaction", compaction: action.compaction })
+        return
+      case "stopChildren":
+        for (const { task } of action.children) this.stopped.add(task.id)
+        return
+      case "checkChildren":
+        // Nothing is lost here.
         return
       case "stopJobs":
       case "stopCompaction":
@@ -356,7 +395,7 @@ export class Driver {
     this.send({ type: "compact", instructions, target, reply: this.reply("compact") })
   }
 
-  fire(timer: "backoff" | "flush" | "compaction"): void {
+  fire(timer: "backoff" | "flush" | "compaction" | "children"): void {
     if (!this.timers.delete(timer)) return
     if (timer === "compaction") this.now += this.policy.backoffMaxMs
     this.send({ type: "timer", timer })
@@ -466,6 +505,37 @@ export class Driver {
     }
   }
 
+  /** The queue takes the job at `at`; whether there was something to do. */
+  beginChild(at: number): boolean {
+    const job = this.childJobs[at]
+    if (job === undefined || job.begun) return false
+    job.begun = true
+    const before = this.answers.length
+    this.send({ type: "childBegun", task: job.task, job: job.job, reply: this.reply("childBegun") })
+    const answer = this.answers.slice(before).find(({ kind }) => kind === "childBegun")
+    if (answer?.value === null) this.childJobs.splice(this.childJobs.indexOf(job), 1)
+    return answer?.value !== null
+  }
+
+  /** The subagent of a job that began ends. */
+  endChild(at: number, status: SubagentEnd["status"] = "completed"): void {
+    const job = this.childJobs[at]
+    if (job === undefined || !job.begun) return
+    this.childJobs.splice(at, 1)
+    this.childSays(job.task, status)
+  }
+
+  private childSays(task: TaskId, status: SubagentEnd["status"]): void {
+    const used = { input: 10, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 }
+    const end: SubagentEnd = { status, text: `text of ${task}`, models: { "test/model": used }, turns: 1 }
+    this.send({ type: "childEnded", task, end, reply: this.reply("childEnded") })
+  }
+
+  /** What the machine asked to stop has stopped. */
+  stopChild(task: TaskId): void {
+    if (this.stopped.delete(task)) this.childSays(task, "stopped")
+  }
+
   /** The service says that the context of the model job at `at` is too long. */
   overflow(at: number): void {
     const job = this.jobs[at]
@@ -508,8 +578,15 @@ export class Driver {
 
   /** Lets everything end well until nothing is left to do. */
   drain(): void {
-    for (let steps = 0; this.jobs.length > 0 || this.timers.size > 0; steps++) {
+    const busy = () => [this.jobs, this.childJobs].some((all) => all.length > 0) || this.timers.size + this.stopped.size > 0
+    for (let steps = 0; busy(); steps++) {
       if (steps > 10_000) throw new Error("the machine does not come to rest")
+      const [stopped] = this.stopped
+      if (stopped !== undefined) this.stopChild(stopped)
+      if (this.childJobs.length > 0) {
+        this.beginChild(0)
+        this.endChild(0)
+      }
       if (this.jobs.length > 0) {
         if (this.stopping(this.jobs[0])) this.end(0, "stopped")
         else this.finish(0)
@@ -517,6 +594,7 @@ export class Driver {
         this.fire("backoff")
         this.fire("flush")
         this.fire("compaction")
+        this.fire("children")
       }
     }
   }

@@ -2,9 +2,10 @@
  * The conversation actor: one per conversation in memory. It owns the machine's data, its jobs (children) and its event hub. Legal
  * transitions are in `docs/conversation.md`. It is rebuilt from storage by `init`; a crash loses nothing that was acknowledged.
  */
-import { Effect, Data as EffectData } from "effect"
+import { Effect, Data as EffectData, Option } from "effect"
 import type { MachineState } from "../../domain/event.ts"
 import type { ConversationId } from "../../domain/ids.ts"
+import { Harnesses } from "../../harness/registry.ts"
 import { Models } from "../../models/model.ts"
 import type { NewerDocument } from "../../storage/documents/errors.ts"
 import type { ReadError } from "../../storage/errors.ts"
@@ -64,13 +65,15 @@ const start = (
       settings: yield* ConversationSettings,
       clock: yield* Effect.clock,
       defaultModel: yield* (yield* Models).defaultModel.pipe(Effect.orElseSucceed(() => "")),
+      harnesses: Option.getOrNull(yield* Effect.serviceOption(Harnesses)),
       random: Math.random,
     }
     const loaded = yield* load(services.store, id)
     if (loaded === null) return yield* new UnknownConversation({ conversation: id })
     const shell = new Shell(loaded, services, self)
-    const replayOf = (tool: string) => services.tools.get(tool)?.replay ?? "unsafe"
-    const reconciles = (tool: string) => services.tools.get(tool)?.reconcile !== undefined
+    const { tools } = shell.workbench.ground
+    const replayOf = (tool: string) => tools.get(tool)?.replay ?? "unsafe"
+    const reconciles = (tool: string) => tools.get(tool)?.reconcile !== undefined
     return {
       state: "recovering",
       data: shell,
@@ -96,7 +99,7 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
       return Effect.flatMap(Store, (store) => settleDoubt(store, shell, message))
     case "compactNow": {
       const { instructions, reply } = message
-      return Effect.flatMap(shell.preparer.target(shell.data.agent), (target) =>
+      return Effect.flatMap(shell.workbench.target, (target) =>
         shell.handle({ type: "compact", instructions, target, reply }),
       )
     }

@@ -8,12 +8,15 @@ import type { Json } from "../../domain/json.ts"
 import { text } from "../../domain/message.ts"
 import { parsePartialJson } from "../../domain/partial-json.ts"
 import { traced } from "../../domain/traced.ts"
+import { runCall } from "../../harness/call-pipeline.ts"
+import type { HookRunner } from "../../harness/context.ts"
 import type { ModelError, ModelPart, ModelRequest, ModelsService } from "../../models/model.ts"
 import { ModelTransient } from "../../models/model.ts"
 import type { ToolResult } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
 import { type ActorContext, type ActorRef, type Behavior, behavior, tell } from "../kernel/index.ts"
 import { callContext, failedResult, type Place } from "./call-context.ts"
+import { viewOfCall } from "./hooks-calls.ts"
 import { labelOf } from "./last-word.ts"
 import type { CallSlot, Job, MachineEvent } from "./machine/data.ts"
 import type { ConversationMessage } from "./messages.ts"
@@ -56,7 +59,7 @@ const partialParseMs = 50
 export const modelJob = (options: {
   readonly token: number
   readonly request: ModelRequest
-  readonly models: ModelsService
+  readonly models: Pick<ModelsService, "respond">
   readonly send: Send
 }): Effect.Effect<void> => {
   const { request, send, token } = options
@@ -153,15 +156,19 @@ const gatherOutput = (forward: (chunk: string) => Effect.Effect<void>) => {
   }
 }
 
+const wraps = ({ pipeline: { hooks } }: HookRunner): boolean => hooks.has("wrapTool") || hooks.has("afterTool")
+
 /** Runs one call. A failure that the tool declares becomes an error result; a defect crashes the job. */
 export const toolJob = (options: {
   readonly slot: CallSlot
   readonly place: Place
   readonly tools: ToolsService
   readonly send: Send
+  /** The plugins that may have a say. */
+  readonly runner: HookRunner | null
 }): Effect.Effect<void> =>
   Effect.gen(function* () {
-    const { send, slot } = options
+    const { runner, send, slot } = options
     const task = slot.task.id
     const tool = options.tools.get(slot.call.name)
     if (tool === undefined) {
@@ -170,11 +177,18 @@ export const toolJob = (options: {
       return
     }
     const output = gatherOutput((chunk) => send({ type: "toolOutput", task, chunk }))
-    const result: ToolResult = yield* tool
+    const code: Effect.Effect<ToolResult> = tool
       .execute(slot.args, callContext(slot, options.place, output.emit))
       .pipe(Effect.catchAll((failure) => Effect.succeed(failedResult(failure))))
+    if (runner === null || !wraps(runner)) {
+      const result = yield* code
+      yield* output.flush
+      yield* send({ type: "toolEnded", task, result })
+      return
+    }
+    const { result, trail } = yield* runCall(runner, viewOfCall(slot.call, tool, slot.args), code)
     yield* output.flush
-    yield* send({ type: "toolEnded", task, result })
+    yield* send({ type: "toolEnded", task, result, trail })
   }).pipe(traced("conversation.tool", { "gen_ai.tool.name": options.slot.call.name }))
 
 /** The first line of why a job crashed. */

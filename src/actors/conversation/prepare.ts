@@ -10,7 +10,7 @@ import { blockReason } from "../../domain/permissions.ts"
 import { diffPrompt, type Prompt } from "../../domain/prompt.ts"
 import { promptFor } from "../../harness/prompt.ts"
 import type { ModelError, ModelInfo, ModelRequest, ModelsService } from "../../models/model.ts"
-import type { InvalidArguments } from "../../tools/tool.ts"
+import type { InvalidArguments, Tool } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
 import type { Send } from "./jobs.ts"
 import type { Target } from "./machine/compact.ts"
@@ -24,21 +24,35 @@ export interface Preparation {
   readonly prompt: Prompt
   readonly tools: ToolsService
   readonly settings: ConversationSettingsService
+  /** The core of the prompt; null: the node's own. */
+  readonly identity: string | null
 }
 
-const prepared = ({ agent, prompt, settings, token, tools }: Preparation, model: ModelInfo): MachineEvent => {
+/** The prompt as it should be; `only` names the tools to offer of those that the choices offer, null all of them. */
+export const promptNow = (
+  { agent, identity, settings, tools }: Preparation,
+  only: ReadonlyArray<string> | null,
+): Prompt => {
   const offered = tools.list
-    .filter((tool) => agent.tools === undefined || agent.tools.includes(tool.spec.name))
+    .filter(({ spec }) => (agent.tools?.includes(spec.name) ?? true) && (only?.includes(spec.name) ?? true))
     .map((tool) => tool.spec)
-  const now = promptFor({
+  return promptFor({
     agent,
     mode: agent.mode ?? settings.defaultMode,
     cwd: agent.cwd ?? settings.defaultCwd,
     platform: settings.platform,
     tools: offered,
+    identity,
   })
-  return { type: "prepared", token, model: model.id, window: model.contextWindow, system: diffPrompt(prompt, now) }
 }
+
+const prepared = (preparation: Preparation, model: ModelInfo): MachineEvent => ({
+  type: "prepared",
+  token: preparation.token,
+  model: model.id,
+  window: model.contextWindow,
+  system: diffPrompt(preparation.prompt, promptNow(preparation, null)),
+})
 
 /** Prepares the requests of one conversation. A name that was resolved once stays so: its provider says itself when its key is gone. */
 export class Preparer {
@@ -104,23 +118,35 @@ export const judgeAll = (
 
 const refuse = (blocked: boolean, reason: string): Verdict => ({ type: "refuse", blocked, reason })
 
-const judge = (call: ToolCallPart, { agent, mode, tools }: Judging): Verdict | Effect.Effect<Verdict> => {
+/** The tool of a call, or the refusal where it is not offered. */
+export const offeredTool = (call: ToolCallPart, { agent, tools }: Judging): Tool | Verdict => {
   const tool = tools.get(call.name)
-  const offered = agent.tools === undefined || agent.tools.includes(call.name)
-  if (tool === undefined || !offered) {
-    const names = tools.list
-      .map((known) => known.spec.name)
-      .filter((name) => agent.tools === undefined || agent.tools.includes(name))
-    return refuse(false, `There is no tool "${call.name}"; the tools are ${names.join(", ")}.`)
-  }
+  if (tool !== undefined && (agent.tools === undefined || agent.tools.includes(call.name))) return tool
+  const names = tools.list
+    .map((known) => known.spec.name)
+    .filter((name) => agent.tools === undefined || agent.tools.includes(name))
+  return refuse(false, `There is no tool "${call.name}"; the tools are ${names.join(", ")}.`)
+}
+
+/** The refusal of a call whose arguments are wrong. */
+export const invalid = (call: ToolCallPart, error: InvalidArguments): Verdict =>
+  refuse(false, `Invalid arguments for ${call.name}:\n${error.detail}`)
+
+/** A call that runs with these decoded arguments. */
+export const runVerdict = ({ execution, replay, whenInterrupted = "settled" }: Tool, args: Json) =>
+  ({ type: "run", args, replay, whenInterrupted, execution }) as const
+
+const judge = (call: ToolCallPart, judging: Judging): Verdict | Effect.Effect<Verdict> => {
+  const { mode } = judging
+  const tool = offeredTool(call, judging)
+  if ("type" in tool) return tool
   const blocked = blockReason(mode, call.name, tool.effects)
   if (blocked !== null) return refuse(true, blocked)
-  const failed = (error: InvalidArguments) => refuse(false, `Invalid arguments for ${call.name}:\n${error.detail}`)
+  const failed = (error: InvalidArguments) => invalid(call, error)
   const run = (args: Json): Verdict => {
-    const { effectsOf, execution, replay, whenInterrupted = "settled" } = tool
+    const { effectsOf } = tool
     const beyond = effectsOf === undefined ? null : blockReason(mode, call.name, effectsOf(args))
-    if (beyond !== null) return refuse(true, beyond)
-    return { type: "run", args, replay, whenInterrupted, execution }
+    return beyond === null ? runVerdict(tool, args) : refuse(true, beyond)
   }
   const decoded = tool.decode(call.arguments)
   if (!Either.isEither(decoded)) return Effect.match(decoded, { onFailure: failed, onSuccess: run })

@@ -5,7 +5,7 @@
 import { type Clock, Effect, identity } from "effect"
 import type { MachineState } from "../../domain/event.ts"
 import type { SubmissionId } from "../../domain/ids.ts"
-import type { Message } from "../../domain/message.ts"
+import type { HarnessesService } from "../../harness/registry.ts"
 import type { ModelsService } from "../../models/model.ts"
 import type { CommitError } from "../../storage/errors.ts"
 import type { StoreService } from "../../storage/store.ts"
@@ -25,13 +25,12 @@ import {
   tell,
   timeout,
 } from "../kernel/index.ts"
-import type { Place } from "./call-context.ts"
 import { tend } from "./children-port.ts"
 import { compactionJob } from "./compaction-job.ts"
 import { newReference, storageFailure } from "./failures.ts"
 import { EventHub } from "./hub.ts"
 import { IdReserve } from "./ids.ts"
-import { crashMessage, modelJob, startJob, toolJob } from "./jobs.ts"
+import { crashMessage, startJob } from "./jobs.ts"
 import { isLastWord, lastWords, meantBy } from "./last-word.ts"
 import type { Loaded } from "./load.ts"
 import type { Action, Data, Decision, Env, Job, JobEnd, MachineEvent, Reply } from "./machine/data.ts"
@@ -40,12 +39,10 @@ import { Draft } from "./machine/draft.ts"
 import { release } from "./machine/release.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { streamed, withActions } from "./pieces.ts"
-import { judgeAll, Preparer, requestFor } from "./prepare.ts"
-import { reconcileJob } from "./reconcile-job.ts"
-import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 import { heldUpIn, justSettled, settledIn } from "./settle.ts"
 import { viewOf } from "./view.ts"
+import { Workbench } from "./workbench.ts"
 
 /** First wait before a refused commit is tried again, doubled up to the second figure, in ms. */
 const commitRetryMs = [100, 2_000] as const
@@ -55,6 +52,7 @@ export interface Services {
   readonly models: ModelsService
   readonly tools: ToolsService
   readonly settings: ConversationSettingsService
+  readonly harnesses: HarnessesService | null
   /** The node's default model, "" where it has none. */
   readonly defaultModel: string
   readonly clock: Clock.Clock
@@ -75,13 +73,11 @@ export class Shell {
   private readonly services: Services
   private readonly self: ActorContext<ConversationMessage>
   private readonly ids: IdReserve
-  private readonly sessionId: string
   private readonly jobs = new Map<number, RunningJob>()
   /** Timers and follow-up events of the decision in progress, for the kernel's transition. */
   private followUps: Array<MachineAction<ConversationMessage>> = []
   private readonly waiters = new Map<SubmissionId, Array<Reply<Settled>>>()
-  private readonly history = new RequestHistory()
-  readonly preparer: Preparer
+  readonly workbench: Workbench
 
   private readonly clock: Clock.Clock
   /** Draws the jitter of a backoff, in [0, 1). */
@@ -92,15 +88,16 @@ export class Shell {
     this.random = services.random
     this.data = loaded.data
     this.services = services
-    this.preparer = new Preparer(services.models)
     this.self = self
     this.ids = new IdReserve(services.store)
-    this.sessionId = loaded.sessionId
     this.hub = new EventHub(loaded.data.conversation.id, this.clock.unsafeCurrentTimeMillis(), () => this.view())
+    const { sessionId } = loaded
+    const { notice: notify, send } = this
+    this.workbench = new Workbench(services, { data: () => this.data, sessionId, send, notify })
   }
 
   view() {
-    return viewOf(this.data, this.services, this.hub.newest)
+    return viewOf(this.workbench.view, this.services, this.hub.newest)
   }
 
   /** Nothing runs, waits or watches: the actor may leave memory. */
@@ -241,13 +238,6 @@ export class Shell {
     )
   }
 
-  /** Where this conversation's calls act. */
-  private get place(): Place {
-    const { agent, conversation } = this.data
-    const { confined, defaultCwd } = this.services.settings
-    return { conversation: conversation.id, workspace: { root: agent.cwd ?? defaultCwd, confined } }
-  }
-
   private get turn() {
     return this.data.run?.generation.id ?? null
   }
@@ -280,20 +270,19 @@ export class Shell {
           })
         }
         if (error._tag === "Conflict") return Effect.die(error)
-        this.notice(`storage refused a commit (${error.message}); it is tried again`)
+        this.notice("warning", `storage refused a commit (${error.message}); it is tried again`)
         return Effect.zipRight(Effect.sleep(waitMs), attempt(Math.min(waitMs * 2, commitRetryMs[1])))
       })
     return attempt(commitRetryMs[0])
   }
 
-  private notice(message: string): void {
-    this.hub.publish({ type: "notice", level: "warning", message }, this.turn, this.clock.unsafeCurrentTimeMillis())
+  private readonly notice = (level: "info" | "warning" | "error", message: string): void => {
+    this.hub.publish({ type: "notice", level, message }, this.turn, this.clock.unsafeCurrentTimeMillis())
   }
 
   /** Does what needs no suspension at once; gives the rest as an Effect. */
   private perform(action: Action, now: number): Effect.Effect<void> | null {
-    const { models, settings, tools } = this.services
-    const { agent, context } = this.data
+    const { settings } = this.services
     switch (action.type) {
       case "publish":
         this.hub.publish(action.event, action.turn, now)
@@ -305,41 +294,16 @@ export class Shell {
       case "fail":
         action.reply.fail(action.failure)
         return null
-      case "prepare": {
-        const { token } = action
-        const preparation = { token, agent, prompt: context.prompt, tools, settings }
-        const prepared = this.preparer.atOnce(preparation)
-        if (prepared === null) return this.start({ type: "prepare", token }, this.preparer.job(preparation, this.send))
-        this.followUps.push(nextEvent(prepared))
-        return null
-      }
-      case "request": {
-        const { model, token } = action
-        const messages = this.requestMessages()
-        const request = requestFor({ model, messages, sessionId: this.sessionId, agent, settings })
-        return this.start({ type: "model", token }, modelJob({ token, request, models, send: this.send }))
-      }
-      case "prepareCalls": {
-        const { calls, token } = action
-        const mode = agent.mode ?? settings.defaultMode
-        const judged = judgeAll(calls, { agent, mode, tools })
-        if (Effect.isEffect(judged)) {
-          const told = Effect.flatMap(judged, (verdicts) => this.send({ type: "callsPrepared", token, verdicts }))
-          return this.start({ type: "calls", token }, told)
-        }
-        this.followUps.push(nextEvent({ type: "callsPrepared", token, verdicts: judged }))
-        return null
-      }
-      case "runTool": {
-        const { slot } = action
-        const running = toolJob({ slot, place: this.place, tools, send: this.send })
-        return this.start({ type: "tool", task: slot.task.id }, running)
-      }
-      case "reconcile": {
-        const { slot } = action
-        const running = reconcileJob({ slot, place: this.place, tools, send: this.send })
-        return this.start({ type: "reconcile", task: slot.task.id }, running)
-      }
+      case "prepare":
+        return this.begin({ type: "prepare", token: action.token }, this.workbench.prepare(action.token))
+      case "request":
+        return this.start({ type: "model", token: action.token }, this.workbench.request(action.token, action.model))
+      case "prepareCalls":
+        return this.begin({ type: "calls", token: action.token }, this.workbench.judge(action.token, action.calls))
+      case "runTool":
+        return this.start({ type: "tool", task: action.slot.task.id }, this.workbench.call(action.slot))
+      case "reconcile":
+        return this.start({ type: "reconcile", task: action.slot.task.id }, this.workbench.reconcile(action.slot))
       case "compact": {
         const { compaction } = action
         const running = compactionJob({ compaction, data: this.data, services: this.services, send: this.send })
@@ -352,7 +316,9 @@ export class Shell {
         return Effect.forEach(meantBy(action, this.jobs), ({ ref }) => this.self.fork(stop(ref)), { discard: true })
       case "stopChildren":
       case "checkChildren":
-        return Effect.forEach(tend(action, settings.children, this.send), (one) => this.self.fork(one), { discard: true })
+        return Effect.forEach(tend(action, settings.children, this.send), (one) => this.self.fork(one), {
+          discard: true,
+        })
       case "timer":
         this.followUps.push(timeout(action.timer, action.ms, { type: "timer", timer: action.timer }))
         return null
@@ -376,13 +342,14 @@ export class Shell {
     }
   }
 
-  private requestMessages(): ReadonlyArray<Message> {
-    const { messages, repairs } = this.history.of(this.data.context)
-    if (repairs.length > 0) this.notice(`the history was repaired before the request: ${repairs.join("; ")}`)
-    return messages
-  }
-
   private readonly send = (event: ConversationMessage): Effect.Effect<void> => tell(this.self.ref, event)
+
+  /** Goes on with an event at once, or starts the job that sends it. */
+  private begin(name: Job, next: MachineEvent | Effect.Effect<void>): Effect.Effect<void> | null {
+    if (Effect.isEffect(next)) return this.start(name, next)
+    this.followUps.push(nextEvent(next))
+    return null
+  }
 
   /** Starts a job as a watched child. */
   private start(name: Job, run: Effect.Effect<void>): Effect.Effect<void> {

@@ -94,8 +94,7 @@ export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
   d.patchRun({ cancelling: true, generation: d.putTask({ ...run.generation, abortRequested: true }) })
   d.act({ type: "clearTimer", timer: "backoff" })
   d.act({ type: "stopJobs" })
-  for (const slot of run.calls)
-    if (unbegun(slot)) refuseCall(d, slot, "The call was cancelled before it started.")
+  for (const slot of run.calls) if (unbegun(slot)) refuseCall(d, slot, "The call was cancelled before it started.")
   // Of calls that run: they end later, and nobody should answer meanwhile.
   for (const question of d.data.questions) {
     endQuestion(d, question, { type: "withdrawn", reason: "cancelled", at: d.env.now })

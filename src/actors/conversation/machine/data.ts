@@ -25,6 +25,7 @@ import type { AskOutcome, QuestionAnswer, QuestionBody, QuestionInput, Remembere
 import type { SubagentEnd, SubagentInput } from "../../../domain/subagent.ts"
 import type { Submission, WhenBusy } from "../../../domain/submission.ts"
 import type { Task } from "../../../domain/task.ts"
+import type { TrailStep } from "../../../domain/trail.ts"
 import type { Usage } from "../../../domain/usage.ts"
 import type { EntryDraft, InputEntry } from "../../../domain/write.ts"
 import type { ModelError } from "../../../models/model.ts"
@@ -53,6 +54,8 @@ export interface CallSlot {
   /** Tail of the output streamed so far. */
   readonly output: string
   readonly startedAt: number
+  /** What plugins said of it before it ran; absent: nothing. */
+  readonly trail?: ReadonlyArray<TrailStep>
 }
 
 /** A response that the model finished, before its commit. */
@@ -182,6 +185,7 @@ export type Verdict =
       readonly execution: "parallel" | "sequential"
       /** The call waits until a person allows it; where nobody can be asked, it is refused. */
       readonly ask?: AskFirst
+      readonly trail?: ReadonlyArray<TrailStep>
     }
   | {
       readonly type: "refuse"
@@ -189,6 +193,7 @@ export type Verdict =
       readonly reason: string
       /** It would have been asked, and nobody could be. */
       readonly question?: "nobody"
+      readonly trail?: ReadonlyArray<TrailStep>
     }
 
 /** Why a job ended without a message of its own. */
@@ -271,7 +276,13 @@ export type MachineEvent =
   | { readonly type: "modelFailed"; readonly token: number; readonly error: ModelError }
   | { readonly type: "callsPrepared"; readonly token: number; readonly verdicts: ReadonlyArray<Verdict> }
   | { readonly type: "toolOutput"; readonly task: TaskId; readonly chunk: string }
-  | { readonly type: "toolEnded"; readonly task: TaskId; readonly result: ToolResult }
+  | {
+      readonly type: "toolEnded"
+      readonly task: TaskId
+      readonly result: ToolResult
+      /** What plugins said of it while and after it ran. */
+      readonly trail?: ReadonlyArray<TrailStep>
+    }
   | { readonly type: "reconciled"; readonly task: TaskId; readonly found: Reconciliation }
   /** Somebody says what became of a call in doubt; `task` is its row. */
   | {

@@ -35,8 +35,7 @@ export interface ContextChange {
 
 const unchanged: ContextChange = { head: null, edits: [] }
 
-const whyOver = (outcome: TaskOutcome): string =>
-  outcome.status === "aborted" ? outcome.reason : "who asked is over"
+const whyOver = (outcome: TaskOutcome): string => (outcome.status === "aborted" ? outcome.reason : "who asked is over")
 
 /** A job as a decision words it. */
 export type DraftJob = Omit<JobInsert, "id" | "conversation" | "createdAt">

@@ -26,7 +26,7 @@ export interface InputContent {
 }
 
 // This engine wrote both (admit.ts, write.ts).
-const inputOf = (row: SubmissionRow): InputContent => row.content as unknown as InputContent
+export const inputOf = (row: SubmissionRow): InputContent => row.content as unknown as InputContent
 const draftOf = (row: SubmissionRow): EntryDraft => row.content as unknown as EntryDraft // as above
 
 /** Whether it is a write that begins a context of its own. */

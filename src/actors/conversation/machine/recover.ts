@@ -163,6 +163,7 @@ const resumeCalls = (
       status: row.status === "pending" ? unstarted(d, row.id) : "pending",
       output: live?.tools[String(row.id)]?.output ?? "",
       startedAt: row.startedAt ?? d.env.now,
+      ...(input.trail === undefined ? {} : { trail: input.trail }),
     }
     const runs = row.status === "pending" || (safe && task.crashes < restartLimit && !d.run.cancelling)
     if (runs) again.push({ ...slot, output: "" })

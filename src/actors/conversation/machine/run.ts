@@ -6,7 +6,7 @@ import { DocumentKind } from "../../../domain/document.ts"
 import { EntryKind } from "../../../domain/entry.ts"
 import type { EntryId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
-import type { AssistantMessage, AssistantPart, StopReason } from "../../../domain/message.ts"
+import type { AssistantMessage, AssistantPart, StopReason, UserPart } from "../../../domain/message.ts"
 import { text } from "../../../domain/message.ts"
 import type { TaskOutcome } from "../../../domain/task.ts"
 import { TaskKind } from "../../../domain/task.ts"
@@ -16,7 +16,7 @@ import type { ToolUsage } from "../../../tools/tool.ts"
 import { liveCompactions } from "./compaction-view.ts"
 import type { Data, Run, SubmissionRow, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
-import { placeInput, placeInputs, placeWrites } from "./place.ts"
+import { inputOf, placeInput, placeInputs, placeWrites } from "./place.ts"
 
 /** Where a generation is: about to ask the model, or waiting for its calls. */
 export type Checkpoint =
@@ -79,7 +79,11 @@ export const startTurn = (d: Draft, submissions: ReadonlyArray<SubmissionRow>, t
 }
 
 /** Which turn of its run a generation is, from 1. */
-const turnOf = (generation: TaskRow): number => (generation.input as { readonly turn: number }).turn
+export const turnOf = (generation: TaskRow): number => (generation.input as { readonly turn: number }).turn
+
+/** What some inputs said, as they were placed. */
+export const inputsOf = (rows: ReadonlyArray<SubmissionRow>): ReadonlyArray<ReadonlyArray<UserPart>> =>
+  rows.map((row) => inputOf(row).content)
 
 /** What is queued takes its place; its inputs start the next run, if there are any. The machine must have no run. */
 export const startNext = (d: Draft): boolean => {

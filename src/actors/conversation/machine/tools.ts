@@ -8,6 +8,7 @@ import type { ToolResultMessage } from "../../../domain/message.ts"
 import { text, textOf, toolCallsOf } from "../../../domain/message.ts"
 import { refusalDetails } from "../../../domain/question.ts"
 import { TaskKind } from "../../../domain/task.ts"
+import { trailData } from "../../../domain/trail.ts"
 import { uuidv7 } from "../../../domain/uuid.ts"
 import { resetDraft } from "../../../domain/write.ts"
 import type { ToolResult } from "../../../tools/tool.ts"
@@ -78,10 +79,7 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   const nobody = nobodyToAsk(d)
   const verdicts = calls.map(
     (_, at): Verdict =>
-      orRefused(
-        event.verdicts[at] ?? { type: "refuse", blocked: false, reason: "the call was not prepared" },
-        nobody,
-      ),
+      orRefused(event.verdicts[at] ?? { type: "refuse", blocked: false, reason: "the call was not prepared" }, nobody),
   )
   const sequential = verdicts.some((verdict) => verdict.type === "run" && verdict.execution === "sequential")
   const parallel = sequential ? 1 : d.env.policy.parallelCalls
@@ -92,7 +90,7 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   calls.forEach((call, at) => {
     const verdict = verdicts[at]
     if (verdict?.type !== "run") return
-    const { args, ask, replay, whenInterrupted = "settled" } = verdict
+    const { args, ask, replay, trail, whenInterrupted = "settled" } = verdict
     // In a sequential batch a call that waits for an answer holds up those behind it.
     const ahead = parallel === 1 ? slots.length : slots.filter(underway).length
     const starts = ask === undefined && ahead < parallel
@@ -104,10 +102,22 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
       replay,
       effect,
       ...(whenInterrupted === "settled" ? {} : { whenInterrupted }),
+      ...(trail === undefined ? {} : { trail }),
     }
     const task = d.newTask(TaskKind.tool, { ...input }, null, run.generation.id, starts)
     const status = ask !== undefined ? "asking" : starts ? "running" : "pending"
-    slots.push({ task, call, args, replay, effect, whenInterrupted, output: "", status, startedAt: d.env.now })
+    const slot: CallSlot = {
+      task,
+      call,
+      args,
+      replay,
+      effect,
+      whenInterrupted,
+      output: "",
+      status,
+      startedAt: d.env.now,
+    }
+    slots.push(trail === undefined ? slot : { ...slot, trail })
   })
   const generation = d.putTask({
     ...run.generation,
@@ -120,7 +130,8 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
     const verdict = verdicts[at]
     if (verdict?.type !== "refuse") return
     const details = verdict.question === undefined ? {} : { details: refusalDetails(null, verdict.question) }
-    addResult(d, call.id, call.name, { output: [text(verdict.reason)], isError: true, ...details })
+    const result = { output: [text(verdict.reason)], isError: true, ...details }
+    addResult(d, call.id, call.name, result, undefined, verdict.trail)
     if (verdict.blocked) d.publish({ type: "tool_blocked", call_id: call.id, name: call.name, reason: verdict.reason })
   })
   for (const slot of slots) if (slot.status === "running") start(d, slot)
@@ -141,8 +152,15 @@ export const start = (d: Draft, slot: CallSlot): void => {
   d.act({ type: "runTool", slot })
 }
 
-/** The result entry of a call. */
-const addResult = (d: Draft, callId: string, toolName: string, result: ToolResult, slot?: CallSlot) => {
+/** The result entry of a call, with what plugins said of it. */
+const addResult = (
+  d: Draft,
+  callId: string,
+  toolName: string,
+  result: ToolResult,
+  slot?: CallSlot,
+  trail: CallSlot["trail"] = slot?.trail,
+) => {
   const message: ToolResultMessage = {
     role: "tool",
     callId,
@@ -151,7 +169,7 @@ const addResult = (d: Draft, callId: string, toolName: string, result: ToolResul
     isError: result.isError ?? false,
     ...(result.details === undefined ? {} : { details: result.details }),
   }
-  const entry = d.addEntry(EntryKind.toolResult, [message], slot?.task.id ?? d.run.generation.id)
+  const entry = d.addEntry(EntryKind.toolResult, [message], slot?.task.id ?? d.run.generation.id, trailData(trail))
   if (slot === undefined) return
   d.publish({
     type: "tool_completed",
@@ -199,7 +217,8 @@ export const endCall = (d: Draft, slot: CallSlot, given: ToolResult, reason: str
 export const toolEnded = (d: Draft, event: EventOf<"toolEnded">): Decision => {
   const slot = d.data.run?.calls.find((other) => other.task.id === event.task)
   if (slot === undefined || slot.status !== "running") return d.done()
-  endCall(d, slot, event.result)
+  const said = event.trail ?? []
+  endCall(d, said.length === 0 ? slot : { ...slot, trail: [...(slot.trail ?? []), ...said] }, event.result)
   advance(d)
   return d.done()
 }

@@ -1,0 +1,106 @@
+/**
+ * What a conversation stands on: its choices as its harness resolves them, its tools, and its plugins' hooks. Made once for each choice of
+ * harness and plugins in a life of the actor; a conversation without either stands on the node's own, and nothing is done for it.
+ */
+import type { AgentDocument, ExecutionMode } from "../../domain/document.ts"
+import { InvalidRequest } from "../../domain/failure.ts"
+import type { ConversationId } from "../../domain/ids.ts"
+import { HookRunner } from "../../harness/context.ts"
+import type { HookName } from "../../harness/plugin.ts"
+import type { HarnessesService } from "../../harness/registry.ts"
+import { effectiveAgent } from "../../harness/resolve.ts"
+import type { Workspace } from "../../tools/tool.ts"
+import { makeTools, type ToolsService } from "../../tools/tools.ts"
+import { newReference } from "./failures.ts"
+
+export interface Ground {
+  /** The choices in force. */
+  readonly agent: AgentDocument
+  readonly tools: ToolsService
+  readonly hooks: ReadonlySet<HookName>
+  /** Null where there are no plugins. */
+  readonly runner: HookRunner | null
+  /** The core of the prompt; null: the node's. */
+  readonly identity: string | null
+  /** Why the conversation cannot work: its harness or a plugin is not there. */
+  readonly fault: InvalidRequest | null
+}
+
+export interface GroundHost {
+  readonly conversation: ConversationId
+  /** 0 for a person's own conversation. */
+  readonly depth: number
+  /** Where calls act, for the choices in force. */
+  readonly workspaceOf: (agent: AgentDocument) => Workspace
+  readonly notify: (level: "info" | "warning" | "error", message: string) => void
+}
+
+const noHooks: ReadonlySet<HookName> = new Set()
+const noTools = makeTools([])
+
+export class Grounds {
+  private readonly harnesses: HarnessesService | null
+  private readonly tools: ToolsService
+  private readonly defaultMode: ExecutionMode
+  private readonly host: GroundHost
+  private of: AgentDocument | null = null
+  private ground: Ground | null = null
+  private key = ""
+  private runner: HookRunner | null = null
+
+  constructor(harnesses: HarnessesService | null, tools: ToolsService, defaultMode: ExecutionMode, host: GroundHost) {
+    this.harnesses = harnesses
+    this.tools = tools
+    this.defaultMode = defaultMode
+    this.host = host
+  }
+
+  /** For the choices as they are stored. */
+  for(agent: AgentDocument): Ground {
+    if (this.ground !== null && this.of === agent) return this.ground
+    this.of = agent
+    const bare = agent.harness === undefined && (agent.plugins ?? []).length === 0
+    this.ground = bare
+      ? { agent, tools: this.tools, hooks: noHooks, runner: null, identity: null, fault: null }
+      : this.made(agent, this.harnesses)
+    return this.ground
+  }
+
+  private made(agent: AgentDocument, harnesses: HarnessesService | null): Ground {
+    const nothing = { agent, tools: noTools, hooks: noHooks, runner: null, identity: null }
+    if (harnesses === null) {
+      const [path, actual] = agent.harness === undefined ? ["agent.plugins", "some"] : ["agent.harness", agent.harness]
+      const expected = "nothing, since this node has no harnesses"
+      return { ...nothing, fault: new InvalidRequest({ path, expected, actual }) }
+    }
+    const key = JSON.stringify([agent.harness, agent.plugins])
+    if (this.runner === null || this.key !== key) {
+      const made = harnesses.pipeline(agent)
+      if (made._tag === "Left") return { ...nothing, fault: made.left }
+      if (made.right === null) return { ...nothing, tools: this.tools, fault: null }
+      this.key = key
+      this.runner = new HookRunner(made.right, harnesses, {
+        facts: () => this.facts(),
+        notify: this.host.notify,
+        reference: newReference,
+      })
+    }
+    const { harness, hooks, tools } = this.runner.pipeline
+    const names = tools.list.map(({ spec }) => spec.name)
+    return {
+      agent: effectiveAgent(agent, harness, this.defaultMode, names),
+      tools,
+      hooks,
+      runner: this.runner,
+      identity: harness?.prompt ?? null,
+      fault: null,
+    }
+  }
+
+  private facts() {
+    const { conversation, depth, workspaceOf } = this.host
+    const agent = this.ground?.agent ?? {}
+    const mode = agent.mode ?? this.defaultMode
+    return { conversation, depth, agent: { ...agent, mode }, workspace: workspaceOf(agent) }
+  }
+}

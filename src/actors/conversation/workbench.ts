@@ -1,0 +1,167 @@
+/**
+ * Makes the jobs of one conversation on the ground that it stands on (hooks.ts): what needs no waiting is answered at once, anything else is an
+ * Effect for a job. It owns what lives only in memory between them: resolved models, the history's check, the messages of one request.
+ */
+import { Effect } from "effect"
+import type { AgentDocument } from "../../domain/document.ts"
+import type { TaskId } from "../../domain/ids.ts"
+import type { Message, ToolCallPart } from "../../domain/message.ts"
+import type { HarnessesService } from "../../harness/registry.ts"
+import type { ModelsService } from "../../models/model.ts"
+import type { ToolsService } from "../../tools/tools.ts"
+import type { Place } from "./call-context.ts"
+import { type Ground, Grounds } from "./hooks.ts"
+import { judgeWithHooks } from "./hooks-calls.ts"
+import { hookedModels } from "./hooks-model.ts"
+import { hookedPrepareJob, type Overlay } from "./hooks-prepare.ts"
+import { modelJob, type Send, toolJob } from "./jobs.ts"
+import type { CallSlot, Data, MachineEvent, Verdict } from "./machine/data.ts"
+import { inputsOf, turnOf } from "./machine/run.ts"
+import { judgeAll, Preparer, requestFor } from "./prepare.ts"
+import { reconcileJob } from "./reconcile-job.ts"
+import { RequestHistory } from "./request-history.ts"
+import type { ConversationSettingsService } from "./settings.ts"
+
+export interface WorkbenchParts {
+  readonly models: ModelsService
+  readonly tools: ToolsService
+  readonly settings: ConversationSettingsService
+  /** Null: the node has no harnesses. */
+  readonly harnesses?: HarnessesService | null
+}
+
+export interface WorkbenchHost {
+  readonly data: () => Data
+  readonly sessionId: string
+  readonly send: Send
+  readonly notify: (level: "info" | "warning" | "error", message: string) => void
+}
+
+export class Workbench {
+  private readonly parts: WorkbenchParts
+  private readonly host: WorkbenchHost
+  private readonly grounds: Grounds
+  private readonly preparer: Preparer
+  private readonly history = new RequestHistory()
+  private overlay: Overlay | null = null
+  /** The run whose beginning was told to the plugins. */
+  private begun: TaskId | null = null
+
+  constructor(parts: WorkbenchParts, host: WorkbenchHost) {
+    this.parts = parts
+    this.host = host
+    this.preparer = new Preparer(parts.models)
+    const { conversation } = host.data()
+    this.grounds = new Grounds(parts.harnesses ?? null, parts.tools, parts.settings.defaultMode, {
+      conversation: conversation.id,
+      depth: conversation.owner === null ? 0 : 1,
+      workspaceOf: (agent) => this.workspaceOf(agent),
+      notify: host.notify,
+    })
+  }
+
+  get ground(): Ground {
+    return this.grounds.for(this.host.data().agent)
+  }
+
+  /** The data as others see it: with the choices in force. */
+  get view(): Data {
+    const data = this.host.data()
+    const { agent } = this.ground
+    return agent === data.agent ? data : { ...data, agent }
+  }
+
+  private workspaceOf(agent: AgentDocument) {
+    const { confined, defaultCwd } = this.parts.settings
+    return { root: agent.cwd ?? defaultCwd, confined }
+  }
+
+  /** Where this conversation's calls act. */
+  get place(): Place {
+    return { conversation: this.host.data().conversation.id, workspace: this.workspaceOf(this.ground.agent) }
+  }
+
+  /** What the conversation is compacted for. */
+  get target() {
+    return this.preparer.target(this.ground.agent)
+  }
+
+  /** The messages of the context, checked. */
+  private messages(): ReadonlyArray<Message> {
+    const { messages, repairs } = this.history.of(this.host.data().context)
+    if (repairs.length > 0)
+      this.host.notify("warning", `the history was repaired before the request: ${repairs.join("; ")}`)
+    return messages
+  }
+
+  private preparation(token: number, { agent, identity, tools }: Ground) {
+    const { prompt } = this.host.data().context
+    return { token, agent, prompt, tools, settings: this.parts.settings, identity }
+  }
+
+  /** Prepares a request: its event, or the job that sends it. */
+  prepare(token: number): MachineEvent | Effect.Effect<void> {
+    const { ground } = this
+    const { fault, hooks } = ground
+    if (fault !== null || hooks.has("beforeRequest") || hooks.has("beforeAgentStart"))
+      return this.prepareWithHooks(token)
+    const preparation = this.preparation(token, ground)
+    return this.preparer.atOnce(preparation) ?? this.preparer.job(preparation, this.host.send)
+  }
+
+  private prepareWithHooks(token: number): Effect.Effect<void> {
+    const { run } = this.host.data()
+    const submissions = run?.submissions ?? []
+    return hookedPrepareJob({
+      token,
+      turn: run === null ? 1 : turnOf(run.generation),
+      begun: run !== null && this.begun === run.generation.id,
+      inputs: inputsOf(submissions),
+      now: () => {
+        const { ground } = this
+        return { ground, preparation: this.preparation(token, ground) }
+      },
+      messages: () => this.messages(),
+      models: this.parts.models,
+      began: () => {
+        this.begun = run?.generation.id ?? null
+      },
+      overlay: (overlay) => {
+        this.overlay = overlay
+      },
+      send: this.host.send,
+    })
+  }
+
+  /** The job that asks the model. */
+  request(token: number, model: string): Effect.Effect<void> {
+    const { agent, runner } = this.ground
+    const { overlay } = this
+    const messages = overlay?.token === token ? overlay.messages : this.messages()
+    const { sessionId, send } = this.host
+    const request = requestFor({ model, messages, sessionId, agent, settings: this.parts.settings })
+    const models = runner === null ? this.parts.models : hookedModels(this.parts.models, runner)
+    return modelJob({ token, request, models, send })
+  }
+
+  /** Judges calls: the event with their verdicts, or the job that sends it. */
+  judge(token: number, calls: ReadonlyArray<ToolCallPart>): MachineEvent | Effect.Effect<void> {
+    const { agent, hooks, runner, tools } = this.ground
+    const judging = { agent, mode: agent.mode ?? this.parts.settings.defaultMode, tools }
+    const judged: ReadonlyArray<Verdict> | Effect.Effect<ReadonlyArray<Verdict>> =
+      runner !== null && hooks.has("beforeTool") ? judgeWithHooks(calls, judging, runner) : judgeAll(calls, judging)
+    if (!Effect.isEffect(judged)) return { type: "callsPrepared", token, verdicts: judged }
+    return Effect.flatMap(judged, (verdicts) => this.host.send({ type: "callsPrepared", token, verdicts }))
+  }
+
+  /** The job that runs a call. */
+  call(slot: CallSlot): Effect.Effect<void> {
+    const { runner, tools } = this.ground
+    return toolJob({ slot, place: this.place, tools, send: this.host.send, runner })
+  }
+
+  /** The job that finds out what became of a call. */
+  reconcile(slot: CallSlot): Effect.Effect<void> {
+    return reconcileJob({ slot, place: this.place, tools: this.ground.tools, send: this.host.send })
+  }
+}
