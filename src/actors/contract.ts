@@ -5,12 +5,14 @@
  */
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
+import { CheckpointView, UndoResult } from "../domain/checkpoint.ts"
 import { CompactionResult } from "../domain/compaction-task.ts"
 import { AgentDocument } from "../domain/document.ts"
 import { EffectAnswer, EffectView } from "../domain/effect.ts"
 import { ContextEdit, Entry } from "../domain/entry.ts"
 import { Event, SessionState } from "../domain/event.ts"
 import { Failure } from "../domain/failure.ts"
+import { CallDecisions, HarnessListing } from "../domain/harness-view.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import { Json } from "../domain/json.ts"
 import { Message, UserPart } from "../domain/message.ts"
@@ -279,6 +281,33 @@ export class SettleEffect extends Rpc.make("SettleEffect", {
   error: Failure,
 }) {}
 
+/** What its turns changed in their workspaces and can be undone, newest first. */
+export class Checkpoints extends Rpc.make("Checkpoints", {
+  payload: { conversationId: ConversationId, principal },
+  success: Schema.Array(CheckpointView),
+  error: Failure,
+}) {}
+
+/**
+ * Takes back what turns changed: back to before checkpoint `checkpoint`, or (null) the newest run. Refused while the conversation works,
+ * and where somebody else changed a path since, unless `force`. Repeated it finds nothing more of that checkpoint to undo.
+ */
+export class Undo extends Rpc.make("Undo", {
+  payload: { conversationId: ConversationId, checkpoint: Schema.NullOr(Schema.Int), force: flag, principal },
+  success: UndoResult,
+  error: Failure,
+}) {}
+
+/** The harnesses of the node. */
+export class ListHarnesses extends Rpc.make("ListHarnesses", { success: HarnessListing, error: Failure }) {}
+
+/** What plugins decided about a call, by its id or the number of its task. */
+export class Why extends Rpc.make("Why", {
+  payload: { conversationId: ConversationId, call: Schema.NonEmptyString, principal },
+  success: CallDecisions,
+  error: Failure,
+}) {}
+
 /** The queues of the node. */
 export class ListQueues extends Rpc.make("ListQueues", { success: Schema.Array(QueueView), error: Failure }) {}
 
@@ -320,6 +349,10 @@ export class SessionRpcs extends RpcGroup.make(
   Retry,
   Effects,
   SettleEffect,
+  Checkpoints,
+  Undo,
+  ListHarnesses,
+  Why,
   ListQueues,
   ChangeQueue,
   ChangeTask,

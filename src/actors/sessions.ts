@@ -4,12 +4,14 @@
  */
 import type { Effect, Stream } from "effect"
 import { Context } from "effect"
+import type { CheckpointView, UndoResult } from "../domain/checkpoint.ts"
 import type { CompactionResult } from "../domain/compaction-task.ts"
 import type { AgentDocument } from "../domain/document.ts"
 import type { EffectAnswer, EffectView } from "../domain/effect.ts"
 import type { Entry } from "../domain/entry.ts"
 import type { Event, SessionState } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
+import type { CallDecisions, HarnessListing } from "../domain/harness-view.ts"
 import type { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import type { UserPart } from "../domain/message.ts"
 import type { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
@@ -95,6 +97,12 @@ export interface SessionsService {
     readonly answer: EffectAnswer
     readonly principal?: string
   }) => Effect.Effect<EffectSettlement, Failure>
+  readonly checkpoints: (payload: Target) => Effect.Effect<ReadonlyArray<CheckpointView>, Failure>
+  readonly undo: (
+    payload: Target & { readonly checkpoint: number | null; readonly force?: boolean },
+  ) => Effect.Effect<UndoResult, Failure>
+  readonly harnesses: Effect.Effect<HarnessListing, Failure>
+  readonly why: (payload: Target & { readonly call: string }) => Effect.Effect<CallDecisions, Failure>
   readonly queues: Effect.Effect<ReadonlyArray<QueueView>, Failure>
   readonly changeQueue: (payload: { readonly change: QueueChange }) => Effect.Effect<QueueChanged, Failure>
   readonly changeTask: (payload: { readonly change: TaskChange }) => Effect.Effect<TaskChanged, Failure>

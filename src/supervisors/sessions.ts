@@ -31,6 +31,7 @@ import { ConversationId as ConversationIdSchema } from "../domain/ids.ts"
 import type { Json } from "../domain/json.ts"
 import { isWorkflow } from "../domain/task-rules.ts"
 import { uuidDraws, uuidv7 } from "../domain/uuid.ts"
+import type { HarnessesService } from "../harness/registry.ts"
 import type { ModelsService } from "../models/model.ts"
 import { builtinWrite } from "../storage/documents/builtin.ts"
 import type { StoreService } from "../storage/store.ts"
@@ -38,6 +39,8 @@ import type { Conversations } from "./conversations.ts"
 import { checkDirectory } from "./directory.ts"
 import { makeEffects } from "./effects.ts"
 import { makeFork } from "./sessions-fork.ts"
+import { checkHarness, makeHarnessReads, withFallback } from "./sessions-harnesses.ts"
+import { makeUndo } from "./sessions-undo.ts"
 import { checkInputEntry, makeWrites } from "./sessions-write.ts"
 import { changeTask } from "./task-change.ts"
 
@@ -62,10 +65,12 @@ export interface SessionsParts {
   readonly conversations: Conversations
   readonly queues: QueuesService
   readonly tasks: TasksService
+  /** Default: the node has none. */
+  readonly harnesses?: HarnessesService | null
 }
 
 export const makeSessions = (parts: SessionsParts): SessionsService => {
-  const { conversations, models, queues, store, system, tasks } = parts
+  const { conversations, harnesses = null, models, queues, store, system, tasks } = parts
 
   /** Whose conversation it is, as far as it was asked: a principal never changes, and one that is gone fails to start. */
   const principals = new Map<ConversationId, string>()
@@ -111,6 +116,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
         return yield* new InvalidRequest({ path: "agent.subagent", expected: "nothing: the engine writes it", actual })
       }
       if (agent.cwd !== undefined) yield* checkDirectory("agent.cwd", agent.cwd)
+      yield* checkHarness(harnesses, agent)
       if (agent.model === undefined) return
       yield* models.resolve(agent.model).pipe(
         Effect.catchTag("ProviderNotConfigured", (error) =>
@@ -162,7 +168,8 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
           return yield* Effect.dieMessage("the store minted fewer ids than asked for")
         }
         const base = { scope: "conversation" as const, conversation: id, task: null, key: "", version: 1 }
-        const agent = { ...payload.agent } as Json
+        const { agent: wanted } = payload
+        const agent = { ...withFallback(harnesses, wanted) } as Json
         const digits = yield* Effect.replicateEffect(Random.next, uuidDraws)
         const sessionId = uuidv7(now, () => digits.pop() ?? 0)
         yield* store.commit({
@@ -323,6 +330,8 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
         state(target),
       ),
     ...makeEffects({ store, principalOf, request }),
+    ...makeUndo({ store, allowed, works, request }),
+    ...makeHarnessReads({ store, harnesses, allowed }),
     queues: queues.list,
     changeQueue: ({ change }) => queues.change(change),
     changeTask: ({ change }) => changeTask(tasks, change),

@@ -228,6 +228,26 @@ describe("checkpoints", () => {
     }),
   )
 
+  it.scoped("go on with numbers of their own after an undo", () =>
+    Effect.gen(function* () {
+      const world = yield* worldOf()
+      yield* world.tool("write", { path: "a", content: "1" })
+      yield* world.turnEnds
+      yield* world.undo()
+      yield* world.runBegins
+      yield* world.tool("write", { path: "a", content: "2" })
+      yield* world.turnEnds
+      const all = yield* world.list
+      expect(all.map(({ id, kind, run, undone_by }) => [id, kind, run, undone_by])).toEqual([
+        [3, "turn", 2, null],
+        [2, "undo", 1, null],
+        [1, "turn", 1, 2],
+      ])
+      yield* world.undo()
+      expect(picture(world.root)).toEqual({})
+    }),
+  )
+
   it.scoped("do not see the node's own database and data in the workspace", () =>
     Effect.gen(function* () {
       const world = yield* worldOf({ store: (real, root) => ({ ...real, location: join(root, "super-pi.db") }) })

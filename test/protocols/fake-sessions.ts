@@ -381,6 +381,8 @@ export const makeFakeSessions = (options: {
       retry: (payload) => Effect.map(find(payload.conversationId), stateOf),
       effects: () => Effect.succeed([]),
       settleEffect: ({ taskId }) => Effect.fail(new NotFound({ what: `call ${taskId}` })),
+      checkpoints: () => Effect.succeed([]),
+      undo: () => Effect.fail(new NotFound({ what: "a checkpoint to undo" })),
       queues: Effect.succeed([]),
       changeQueue: () => Effect.succeed({ queue: null, job: null, pruned: 0 }),
       changeTask: ({ change }) => Effect.succeed({ task: change.task, status: "running", abort: false }),

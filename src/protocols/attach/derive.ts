@@ -50,10 +50,24 @@ export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
   retry: (payload) => call((sessions) => sessions.retry(payload)),
   effects: (payload) => call((sessions) => sessions.effects(payload)),
   settleEffect: (payload) => call((sessions) => sessions.settleEffect(payload)),
+  checkpoints: (payload) => call((sessions) => sessions.checkpoints(payload)),
+  // Without a number a second undo takes back more: it is not repeated on another owner.
+  undo: (payload) =>
+    call((sessions, repeated) =>
+      repeated && payload.checkpoint === null ? Effect.fail(undoUncertain) : sessions.undo(payload),
+    ),
+  harnesses: call((sessions) => sessions.harnesses),
+  why: (payload) => call((sessions) => sessions.why(payload)),
   queues: call((sessions) => sessions.queues),
   changeQueue: (payload) => call((sessions) => sessions.changeQueue(payload)),
   changeTask: (payload) => call((sessions) => sessions.changeTask(payload)),
   tree: call((sessions) => sessions.tree),
+})
+
+const undoUncertain = new ServiceFailure({
+  code: "owner_gone",
+  detail: "the process that holds the database ended during the undo; see: super-pi undo --list",
+  reference: "attach",
 })
 
 const goneFailure = new ServiceFailure({

@@ -23,8 +23,10 @@ import {
   SettleEffectParams,
   SubmissionParams,
   SubmitParams,
+  UndoParams,
   UnwatchParams,
   WatchParams,
+  WhyParams,
   WriteParams,
 } from "./params.ts"
 import type { Watches } from "./watches.ts"
@@ -113,6 +115,10 @@ export const makeMethods = (service: Service, watches: Watches): Methods => {
     ["session.retry", light(ConversationParams, (params) => sessions.retry({ ...params, ...as }))],
     ["effect.list", heavy(EffectsParams, (params) => sessions.effects({ ...params, ...as }))],
     ["effect.settle", light(SettleEffectParams, (params) => sessions.settleEffect({ ...params, ...as }))],
+    ["checkpoint.list", heavy(ConversationParams, (params) => sessions.checkpoints({ ...params, ...as }))],
+    ["checkpoint.undo", heavy(UndoParams, (params) => sessions.undo({ ...params, ...as }))],
+    ["call.why", light(WhyParams, (params) => sessions.why({ ...params, ...as }))],
+    ["workspace.metadata", light(NoParams, () => sessions.harnesses)],
     ["node.tree", heavy(NoParams, () => sessions.tree)],
     [
       "node.info",

@@ -98,6 +98,7 @@ export const WatchParams = Schema.Struct({ conversationId, after: orNull(count) 
 const watchId = required(Schema.String, "the watchId that session.watch gave")
 export const AckParams = Schema.Struct({ watchId, delivery: required(Schema.Int, "an integer") })
 export const UnwatchParams = Schema.Struct({ watchId })
+export const WhyParams = Schema.Struct({ conversationId, call: required(Schema.NonEmptyString, "the id of a call") })
 export const ConversationParams = Schema.Struct({ conversationId })
 export const CompactParams = Schema.Struct({ conversationId, instructions: orNull(string) })
 export const ListParams = Schema.Struct({
@@ -116,6 +117,12 @@ const limit = Schema.optionalWith(described(Schema.Int.pipe(Schema.between(1, 10
 export const EffectsParams = Schema.Struct({
   running: Schema.optionalWith(described(Schema.Boolean, "true or false"), { default: () => false }),
   limit,
+})
+/** `checkpoint` null takes the newest run back. */
+export const UndoParams = Schema.Struct({
+  conversationId,
+  checkpoint: orNull(described(Schema.Int.pipe(Schema.positive()), "a positive integer")),
+  force: Schema.optionalWith(described(Schema.Boolean, "true or false"), { default: () => false }),
 })
 export const SettleEffectParams = Schema.Struct({
   taskId: required(TaskId, "a positive integer"),

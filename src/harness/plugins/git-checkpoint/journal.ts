@@ -47,12 +47,10 @@ export interface CallToWatch {
   readonly reach: Reach
 }
 
-/** What is known of a conversation in this life of the process. */
-interface Memory {
-  readonly ids: ReadonlyArray<number>
+/** The checkpoint of the turn that goes on. */
+interface Turn {
+  readonly id: number
   readonly run: number
-  /** The checkpoint of the turn that goes on, or null. */
-  readonly turn: number | null
 }
 
 type Options = Omit<ScanOptions, "blobs">
@@ -105,7 +103,7 @@ const renewAll = (changes: ReadonlyArray<PathChange>, blobs: Blobs) =>
   )
 
 export class Journal {
-  private readonly memories = new Map<ConversationId, Memory>()
+  private readonly turns = new Map<ConversationId, Turn>()
   private readonly newRuns = new Set<ConversationId>()
   private readonly live = new Set<string>()
   private readonly locks = new Map<ConversationId, Effect.Semaphore>()
@@ -119,8 +117,7 @@ export class Journal {
 
   /** Its calls have all ended: the next mutation begins a checkpoint of its own. */
   turnEnds(conversation: ConversationId): void {
-    const memory = this.memories.get(conversation)
-    if (memory !== undefined) this.memories.set(conversation, { ...memory, turn: null })
+    this.turns.delete(conversation)
   }
 
   /** Keeps what a call may change and commits it. The call may begin when this has ended. */
@@ -136,18 +133,15 @@ export class Journal {
     const scanning: ScanOptions = { ...options, blobs }
     const steps = Effect.gen(this, function* () {
       const now = yield* Clock.currentTimeMillis
-      const memory = yield* this.memoryOf(store, conversation, scanning)
+      const { id, run } = this.turns.get(conversation) ?? (yield* this.newTurn(store, conversation, scanning))
       const watched = yield* this.look(call, scanning)
-      const id = memory.turn ?? (memory.ids.at(-1) ?? 0) + 1
-      const run = memory.turn === null && this.newRuns.delete(conversation) ? memory.run + 1 : Math.max(1, memory.run)
       yield* documents.update(checkpointDocument, { conversation, key: String(id) }, (value) => {
         if (value.id === 0) Object.assign(value, { id, run, at: now, root: options.root, store: directory })
         value.open.push({ ...watched.open, before: [...watched.open.before] })
       })
-      const ids = memory.turn === null ? [...memory.ids, id] : memory.ids
-      this.memories.set(conversation, { ids, run, turn: id })
+      this.newRuns.delete(conversation)
+      this.turns.set(conversation, { id, run })
       this.live.add(liveKey(conversation, call.callId))
-      yield* this.forget(store, conversation)
       return { id, open: watched.open, warning: watched.warning }
     })
     return Effect.map(this.serially(conversation, Effect.uninterruptible(steps)), ({ id, open, warning }) => ({
@@ -173,11 +167,7 @@ export class Journal {
       const empty = closed.changes.length === 0 && closed.open.length === 0
       if (empty) {
         yield* retireCheckpoint(store, conversation, id)
-        const memory = this.memories.get(conversation)
-        if (memory !== undefined) {
-          const turn = memory.turn === id ? null : memory.turn
-          this.memories.set(conversation, { ...memory, turn, ids: memory.ids.filter((other) => other !== id) })
-        }
+        if (this.turns.get(conversation)?.id === id) this.turns.delete(conversation)
       } else {
         yield* documents.update(checkpointDocument, target, (value) => {
           Object.assign(value, closeCall(value, open.callId, changes))
@@ -208,33 +198,20 @@ export class Journal {
     })
   }
 
-  /** What is known of a conversation; at the first time what an earlier process left open is closed. */
-  private memoryOf(store: StoreService, conversation: ConversationId, options: ScanOptions) {
-    const known = this.memories.get(conversation)
-    if (known !== undefined) return Effect.succeed(known)
+  /** Numbers of a new turn. What a process left open that died is closed, and the oldest are forgotten. */
+  private newTurn(store: StoreService, conversation: ConversationId, options: ScanOptions) {
     return Effect.gen(this, function* () {
       const all = yield* closeDead(store, conversation, options, (callId) =>
         this.live.has(liveKey(conversation, callId)),
       )
-      const run = Math.max(0, ...all.map((one) => one.run))
-      return { ids: all.map(({ id }) => id).sort((a, b) => a - b), run, turn: null }
+      const oldest = [...all].sort((a, b) => a.id - b.id)
+      for (const { id } of oldest.slice(0, Math.max(0, all.length - keptCheckpoints + 1))) {
+        yield* retireCheckpoint(store, conversation, id)
+      }
+      const run = Math.max(0, ...all.map((one) => one.run)) + (this.newRuns.has(conversation) ? 1 : 0)
+      const turn: Turn = { id: Math.max(0, ...all.map((one) => one.id)) + 1, run: Math.max(1, run) }
+      return turn
     })
-  }
-
-  /** Forgets the oldest beyond {@link keptCheckpoints}. */
-  private forget(store: StoreService, conversation: ConversationId) {
-    return Effect.gen(this, function* () {
-      const memory = this.memories.get(conversation)
-      const oldest = memory?.ids[0]
-      if (memory === undefined || oldest === undefined || memory.ids.length <= keptCheckpoints) return
-      yield* retireCheckpoint(store, conversation, oldest)
-      this.memories.set(conversation, { ...memory, ids: memory.ids.slice(1) })
-    })
-  }
-
-  /** After an undo the numbers are read anew. */
-  reread(conversation: ConversationId): void {
-    this.memories.delete(conversation)
   }
 
   private serially<A, E>(conversation: ConversationId, effect: Effect.Effect<A, E>): Effect.Effect<A, E> {
