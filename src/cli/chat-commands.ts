@@ -12,6 +12,7 @@ import { renderTree } from "../protocols/terminal/tree.ts"
 import { chatHelp } from "./chat-input.ts"
 import { queue } from "./chat-queue.ts"
 import type { ChatScreen } from "./chat-screen.ts"
+import { chatUndo } from "./chat-undo.ts"
 import { lineOf } from "./runtime.ts"
 
 export interface CommandContext {
@@ -105,6 +106,8 @@ export const runSlashCommand = (
       return queue(context, argument)
     case "reset":
       return reset(context, argument)
+    case "undo":
+      return chatUndo(context, argument)
     case "tree":
       return Effect.map(sessions.tree, (tree) =>
         screen.say(renderTree(tree, { color: false, columns: null, now: Date.now() })),

@@ -33,6 +33,12 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
     summary: "makes the context short now; the text says what the summary should look at",
   },
   { name: "retry", summary: "runs again what was parked after crashes" },
+  {
+    name: "undo",
+    argument: "ID",
+    summary:
+      "takes back what the last run changed, or what came since a checkpoint; ? lists them, a ! behind it forces",
+  },
   { name: "tree", summary: "the live supervision tree of the node" },
 ]
 

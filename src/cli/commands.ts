@@ -245,6 +245,14 @@ export const superPi: Command = {
     queue,
     tasks,
     {
+      name: "undo",
+      summary: "Takes back what the last run changed in the workspace, or what came since a checkpoint",
+      positionals: [{ name: "ID", summary: "back to before this checkpoint (see --list)", required: false }],
+      options: [option.list, option.force, option.conversation, option.json, option.cwd, option.db],
+      examples: ["super-pi undo", "super-pi undo --list", "super-pi undo 3 --conversation 12"],
+      load: () => import("./undo.ts"),
+    },
+    {
       name: "models",
       summary: "Lists what the configured providers serve",
       options: [option.json],

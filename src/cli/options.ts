@@ -81,6 +81,10 @@ export const at = integer(
 
 export const handoff = text("handoff", "TEXT", "A note that the new context starts from (default: nothing)")
 
+export const list = flag("list", "List what can be undone; change nothing")
+
+export const force = flag("force", "Also go over what somebody else changed since")
+
 export const watch = flag("watch", "Keep showing it until Ctrl-C")
 
 export const unix = text("unix", "PATH", "Serve on a unix socket (file mode 0600)")
