@@ -2,11 +2,17 @@
  * The plugins that come with Super-Pi. A harness names them; one line here registers one.
  */
 import { type AnyPlugin, anyPlugin } from "../define.ts"
+import { customCompaction } from "./custom-compaction.ts"
 import { gitCheckpoint } from "./git-checkpoint.ts"
 import { handoff } from "./handoff.ts"
+import { inlineBash } from "./inline-bash.ts"
+import { jevRouter } from "./jev-router.ts"
+import { promptCustomizer } from "./prompt-customizer.ts"
 import { rules } from "./rules.ts"
 import { skills } from "./skills.ts"
+import { structuredOutput } from "./structured-output.ts"
 import { subagent } from "./subagent.ts"
+import { todo } from "./todo.ts"
 
 /** In no particular order: a harness says in which order its plugins run. */
 export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
@@ -15,4 +21,10 @@ export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
   anyPlugin(handoff),
   anyPlugin(skills),
   anyPlugin(gitCheckpoint),
+  anyPlugin(customCompaction),
+  anyPlugin(inlineBash),
+  anyPlugin(jevRouter),
+  anyPlugin(promptCustomizer),
+  anyPlugin(structuredOutput),
+  anyPlugin(todo),
 ]
