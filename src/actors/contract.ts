@@ -16,6 +16,7 @@ import { CallDecisions, HarnessListing } from "../domain/harness-view.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import { Json } from "../domain/json.ts"
 import { Message, UserPart } from "../domain/message.ts"
+import { ListedQuestion, QuestionAnswer } from "../domain/question.ts"
 import { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
 import { SubmissionStatus, UnansweredReason, WhenBusy } from "../domain/submission.ts"
 import { TaskChange, TaskChanged } from "../domain/task-change.ts"
@@ -186,9 +187,20 @@ export class AwaitSubmission extends Rpc.make("AwaitSubmission", {
   error: Failure,
 }) {}
 
-/** A `snapshot` event, then every later event in order. `after` resumes behind that `seq_no` where the machine still has the tail. */
+/** False where it is not said. */
+const flag = Schema.optionalWith(Schema.Boolean, { default: () => false })
+
+/**
+ * A `snapshot` event, then every later event in order. `after` resumes behind that `seq_no` where the machine still has the tail. Who watches
+ * as `interactive` can answer questions: they are asked only while such a client is connected.
+ */
 export class Watch extends Rpc.make("Watch", {
-  payload: { conversationId: ConversationId, after: Schema.NullOr(Schema.NonNegativeInt), principal },
+  payload: {
+    conversationId: ConversationId,
+    after: Schema.NullOr(Schema.NonNegativeInt),
+    interactive: flag,
+    principal,
+  },
   success: Event,
   error: Failure,
   stream: true,
@@ -264,9 +276,6 @@ export class Retry extends Rpc.make("Retry", {
   error: Failure,
 }) {}
 
-/** False where it is not said. */
-const flag = Schema.optionalWith(Schema.Boolean, { default: () => false })
-
 /** Unsafe effects that are in doubt or cut off, newest first; with `running` also those in progress. */
 export class Effects extends Rpc.make("Effects", {
   payload: { running: flag, limit, principal },
@@ -305,6 +314,29 @@ export class ListHarnesses extends Rpc.make("ListHarnesses", { success: HarnessL
 export class Why extends Rpc.make("Why", {
   payload: { conversationId: ConversationId, call: Schema.NonEmptyString, principal },
   success: CallDecisions,
+  error: Failure,
+}) {}
+
+/** Open questions, oldest first: of one conversation, or (null) of every one of the caller's. */
+export class Questions extends Rpc.make("Questions", {
+  payload: { conversationId: Schema.NullOr(ConversationId), principal },
+  success: Schema.Array(ListedQuestion),
+  error: Failure,
+}) {}
+
+/**
+ * Answers a question. The first answer counts; a later one is refused (rule `question_settled`) and told who won, but the same `requestId`
+ * again is answered alike. `client` is what the caller calls itself, for those who come later.
+ */
+export class Answer extends Rpc.make("Answer", {
+  payload: {
+    questionId: TaskId,
+    answer: QuestionAnswer,
+    requestId: Schema.NullOr(Schema.String),
+    client: orNull(Schema.String),
+    principal,
+  },
+  success: Schema.Struct({ question_id: TaskId, conversation_id: ConversationId, answer: QuestionAnswer }),
   error: Failure,
 }) {}
 
@@ -349,6 +381,8 @@ export class SessionRpcs extends RpcGroup.make(
   Retry,
   Effects,
   SettleEffect,
+  Questions,
+  Answer,
   Checkpoints,
   Undo,
   ListHarnesses,

@@ -14,6 +14,7 @@ import type { Failure } from "../domain/failure.ts"
 import type { CallDecisions, HarnessListing } from "../domain/harness-view.ts"
 import type { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import type { UserPart } from "../domain/message.ts"
+import type { ListedQuestion, QuestionAnswer } from "../domain/question.ts"
 import type { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
 import type { WhenBusy } from "../domain/submission.ts"
 import type { TaskChange, TaskChanged } from "../domain/task-change.ts"
@@ -32,6 +33,13 @@ export interface EffectSettlement {
   readonly task_id: TaskId
   readonly conversation_id: ConversationId
   readonly answer: EffectAnswer
+}
+
+/** A question and the answer that counts. */
+export interface AnsweredQuestion {
+  readonly question_id: TaskId
+  readonly conversation_id: ConversationId
+  readonly answer: QuestionAnswer
 }
 
 /** Every method but `watch` is a call; `watch` is a stream. */
@@ -73,7 +81,10 @@ export interface SessionsService {
   readonly awaitSubmission: (
     payload: Target & { readonly submissionId: SubmissionId },
   ) => Effect.Effect<Settled, Failure>
-  readonly watch: (payload: Target & { readonly after: number | null }) => Stream.Stream<Event, Failure>
+  /** `interactive`: the caller can answer questions while it watches. */
+  readonly watch: (
+    payload: Target & { readonly after: number | null; readonly interactive?: boolean },
+  ) => Stream.Stream<Event, Failure>
   readonly cancel: (payload: Target) => Effect.Effect<{ readonly cancelled: boolean }, Failure>
   readonly state: (payload: Target) => Effect.Effect<SessionState, Failure>
   readonly configure: (payload: Target & { readonly agent: AgentDocument }) => Effect.Effect<SessionState, Failure>
@@ -103,6 +114,17 @@ export interface SessionsService {
   ) => Effect.Effect<UndoResult, Failure>
   readonly harnesses: Effect.Effect<HarnessListing, Failure>
   readonly why: (payload: Target & { readonly call: string }) => Effect.Effect<CallDecisions, Failure>
+  readonly questions: (payload: {
+    readonly conversationId: ConversationId | null
+    readonly principal?: string
+  }) => Effect.Effect<ReadonlyArray<ListedQuestion>, Failure>
+  readonly answer: (payload: {
+    readonly questionId: TaskId
+    readonly answer: QuestionAnswer
+    readonly requestId: string | null
+    readonly client: string | null
+    readonly principal?: string
+  }) => Effect.Effect<AnsweredQuestion, Failure>
   readonly queues: Effect.Effect<ReadonlyArray<QueueView>, Failure>
   readonly changeQueue: (payload: { readonly change: QueueChange }) => Effect.Effect<QueueChanged, Failure>
   readonly changeTask: (payload: { readonly change: TaskChange }) => Effect.Effect<TaskChanged, Failure>

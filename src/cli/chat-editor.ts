@@ -15,6 +15,7 @@ export interface EditorHandlers {
   readonly onLine: (line: string, rows: number) => void
   /** Ctrl-C; while nothing runs it clears what is typed first. */
   readonly onInterrupt: () => void
+  readonly onEscape: () => void
   readonly isRunning: () => boolean
   readonly onEnd: () => void
 }
@@ -52,9 +53,10 @@ export const openEditor = (
 ): Editor => {
   const { stdin, stdout } = process
   const drawn = options.cursor && stdin.isTTY === true
-  const editor = drawn
+  const typed = drawn ? markPastes(stdin) : null
+  const editor = typed
     ? createInterface({
-        input: markPastes(stdin),
+        input: typed,
         output: stdout,
         terminal: true,
         prompt,
@@ -78,6 +80,9 @@ export const openEditor = (
     if (editor.line === "" || handlers.isRunning()) return handlers.onInterrupt()
     editor.write(null, { ctrl: true, name: "e" })
     editor.write(null, { ctrl: true, name: "u" })
+  })
+  typed?.on("keypress", (_, key: { readonly name?: string } | undefined) => {
+    if (key?.name === "escape") handlers.onEscape()
   })
   let closed = false
   editor.on("close", () => {

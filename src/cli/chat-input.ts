@@ -79,6 +79,7 @@ export const chatHelp = (): Array<string> => {
   return [
     ...rows.map(([left, right]) => `${left.padEnd(width)}  ${right}`),
     "While a turn runs: a line is queued and asked next; a line that starts with ! joins the running turn.",
+    "While a question is open: a number or a letter answers it, Esc rejects it; so does Ctrl-C.",
     "A line that ends with \\ goes on with the next one; what is pasted stays one input.",
     "Ctrl-C cancels the turn, a second one leaves; a turn that was left goes on when the database is opened next.",
   ]

@@ -5,6 +5,7 @@
  * 1. On a terminal a line is submitted at once, also while a turn runs (it is queued, or steers with `!`).
  * 2. From anything else a line waits until the one before has its answer, and the chat leaves after the last.
  * 3. Ctrl-C cancels the running turn; pressed again before anything else is typed, it leaves.
+ *    While a question is open, it rejects that first; so does Esc.
  * 4. A prompt behind a parked run counts as unanswered; `/retry` makes the chat busy until the conversation rests again.
  */
 import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
@@ -17,6 +18,7 @@ import { restorePaste } from "../protocols/terminal/paste.ts"
 import { oneLine } from "../protocols/terminal/sanitize.ts"
 import { transcriptText } from "../protocols/terminal/transcript.ts"
 import type { Invocation } from "./arguments.ts"
+import { type ChatAsks, makeChatAsks } from "./chat-ask.ts"
 import { runSlashCommand } from "./chat-commands.ts"
 import { openEditor } from "./chat-editor.ts"
 import { readChatLine } from "./chat-input.ts"
@@ -32,6 +34,8 @@ import { lineOf, runCommand, type Signals } from "./runtime.ts"
 type Happening =
   | { readonly kind: "line"; readonly line: string }
   | { readonly kind: "interrupt" }
+  /** Esc. */
+  | { readonly kind: "escape" }
   | { readonly kind: "end" }
   | { readonly kind: "settled"; readonly id: SubmissionId; readonly answered: boolean }
   /** The conversation was idle at the event of this number. */
@@ -41,6 +45,7 @@ type Happening =
 interface Chat {
   readonly sessions: SessionsService
   readonly screen: ChatScreen
+  readonly asks: ChatAsks
   readonly happenings: Queue.Queue<Happening>
   readonly choice: Choice
   /** The model of conversations that name none, where it is known. */
@@ -76,12 +81,13 @@ const greet = ({ sessions, screen, defaultModel }: Chat, session: SessionState):
 
 /** Shows the conversation's events until it is interrupted, and says which submissions ended. */
 const follow = (
-  { sessions, screen, happenings }: Chat,
+  { asks, happenings, interactive, screen, sessions }: Chat,
   session: SessionState,
 ): Effect.Effect<void, never, Scope.Scope> =>
-  sessions.watch({ conversationId: session.conversation_id, after: null }).pipe(
+  sessions.watch({ conversationId: session.conversation_id, after: null, interactive }).pipe(
     Stream.runForEach((event) =>
       Effect.suspend(() => {
+        asks.event(event)
         screen.event(event)
         const rests =
           (event.type === "state_changed" && event.to === "idle") ||
@@ -98,7 +104,7 @@ const follow = (
 /** The loop. Gives the exit code. */
 const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, Scope.Scope> =>
   Effect.gen(function* () {
-    const { sessions, screen, happenings, interactive } = chat
+    const { asks, sessions, screen, happenings, interactive } = chat
     let session = yield* openConversation(sessions, chat.choice, null)
     let isNew = session.entries === 0 && chat.choice.id === null && !chat.choice.latest
     yield* greet(chat, session)
@@ -157,12 +163,14 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
         isNew = next.entries === 0
         open.clear()
         retriedAt = null
+        asks.reset()
         screen.reset()
         yield* greet(chat, session)
         following = yield* Effect.forkScoped(follow(chat, session))
       })
     const handle = (line: string): Effect.Effect<"leave" | "stay", Failure | CommandFailure, Scope.Scope> =>
       Effect.gen(function* () {
+        if (unfinished === "" && (yield* asks.line(line))) return "stay" as const
         const read = readChatLine(unfinished, line)
         unfinished = read.kind === "more" ? read.text : ""
         switch (read.kind) {
@@ -227,6 +235,8 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
       else if (happening.kind === "end") {
         if (interactive) return yield* leave(ExitCode.ok)
         ending = true
+      } else if (happening.kind === "escape" || (interactive && !armed && asks.isOpen())) {
+        yield* asks.reject
       } else if (armed) return yield* leave(busy() ? ExitCode.interrupted : ExitCode.ok)
       else {
         armed = true
@@ -273,6 +283,7 @@ const chatWith = (
               tell({ kind: "line", line })
             },
             onInterrupt: () => tell({ kind: "interrupt" }),
+            onEscape: () => tell({ kind: "escape" }),
             isRunning: () => screen.view().startedAt !== null,
             onEnd: () => tell({ kind: "end" }),
           },
@@ -287,14 +298,9 @@ const chatWith = (
           editor.close()
         }),
     )
-    return yield* converse({
-      sessions,
-      screen,
-      happenings,
-      choice,
-      defaultModel,
-      interactive: process.stdin.isTTY === true,
-    })
+    const interactive = process.stdin.isTTY === true
+    const asks = makeChatAsks({ sessions, screen, interactive })
+    return yield* converse({ sessions, screen, asks, happenings, choice, defaultModel, interactive })
   })
 
 export const main = (invocation: Invocation): Promise<number> => runCommand((signals) => chatWith(invocation, signals))

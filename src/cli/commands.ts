@@ -97,6 +97,32 @@ const effects: Command = {
   examples: ["super-pi effects", "super-pi effects settle 12 happened"],
 }
 
+const questions: Command = {
+  name: "questions",
+  summary: "What conversations ask a person, and nobody has answered yet",
+  options: [option.json, option.db],
+  load: () => import("./questions.ts"),
+  commands: [
+    {
+      name: "list",
+      summary: "Lists them, the oldest first",
+      options: [option.json, option.db],
+      load: () => import("./questions.ts"),
+    },
+    {
+      name: "answer",
+      summary: "Answers one: by the number or name of an option, or with a text where one is asked for",
+      positionals: [
+        { name: "ID", summary: "the question's number", required: true },
+        { name: "OPTION", summary: "an answer for each thing that it asks", required: true, rest: true },
+      ],
+      options: [option.json, option.db],
+      load: () => import("./questions-answer.ts"),
+    },
+  ],
+  examples: ["super-pi questions", "super-pi questions answer 12 allow_once", "super-pi questions answer 13 2"],
+}
+
 const jobId = { name: "ID", summary: "the job's number", required: true }
 const queueName = { name: "NAME", summary: "the queue's name", required: true }
 const changeQueue = () => import("./queue-change.ts")
@@ -242,6 +268,7 @@ export const superPi: Command = {
     },
     session,
     effects,
+    questions,
     queue,
     tasks,
     {

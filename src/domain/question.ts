@@ -189,6 +189,14 @@ export const questionView = (id: TaskId, input: QuestionInput): QuestionView => 
   return { kind: "permission", tool, arguments: args, reason, options: permissionOptions, ...head }
 }
 
+/** The open questions among tasks, oldest first. */
+export const openQuestions = (tasks: ReadonlyArray<Task>): ReadonlyArray<ListedQuestion> =>
+  tasks.flatMap((task) => {
+    const input = task.status === "terminal" || task.conversation === null ? null : questionOf(task)
+    if (input === null || task.conversation === null) return []
+    return [{ conversation_id: task.conversation, question: questionView(task.id, input) }]
+  })
+
 const decodeInput = Schema.decodeUnknownOption(QuestionInput)
 const decodeEnd = Schema.decodeUnknownOption(QuestionEnd)
 

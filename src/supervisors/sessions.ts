@@ -38,6 +38,7 @@ import type { StoreService } from "../storage/store.ts"
 import type { Conversations } from "./conversations.ts"
 import { checkDirectory } from "./directory.ts"
 import { makeEffects } from "./effects.ts"
+import { makeQuestions } from "./questions.ts"
 import { makeFork } from "./sessions-fork.ts"
 import { checkHarness, makeHarnessReads, withFallback } from "./sessions-harnesses.ts"
 import { makeUndo } from "./sessions-undo.ts"
@@ -212,13 +213,13 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
   const awaitSubmission: SessionsService["awaitSubmission"] = ({ submissionId, ...target }) =>
     request<Settled>(target, (reply) => ({ type: "await", submission: submissionId, reply }), Number.POSITIVE_INFINITY)
 
-  const watch: SessionsService["watch"] = ({ after, ...target }) => {
+  const watch: SessionsService["watch"] = ({ after, interactive = false, ...target }) => {
     /** One life of the actor after the other: each ends its stream, the next one starts with a snapshot. */
     const from = (since: number | null): Stream.Stream<Event, Failure> =>
       Stream.unwrap(
         Effect.map(
           request<EventHub>(target, (reply) => ({ type: "watch", reply })),
-          (hub) => hub.subscribe(since, () => Date.now()),
+          (hub) => hub.subscribe(since, () => Date.now(), interactive),
         ),
       ).pipe(Stream.concat(Stream.suspend(() => from(null))))
     return from(after)
@@ -332,6 +333,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     ...makeEffects({ store, principalOf, request }),
     ...makeUndo({ store, allowed, works, request }),
     ...makeHarnessReads({ store, harnesses, allowed }),
+    ...makeQuestions({ store, principalOf, allowed, request }),
     queues: queues.list,
     changeQueue: ({ change }) => queues.change(change),
     changeTask: ({ change }) => changeTask(tasks, change),

@@ -8,8 +8,9 @@ import type { ConversationId } from "../domain/ids.ts"
 import type { Json, JsonObject } from "../domain/json.ts"
 import type { ToolSpec, UserPart } from "../domain/message.ts"
 import type { ToolEffect } from "../domain/permissions.ts"
-import type { Usage } from "../domain/usage.ts"
+import type { AskOutcome, Choice } from "../domain/question.ts"
 import type { Delegation, HandoffOrder } from "../domain/subagent.ts"
+import type { Usage } from "../domain/usage.ts"
 
 /** What a call may touch; permissions and workspaces decide by it. */
 export type { ToolEffect }
@@ -75,6 +76,21 @@ export interface ToolContext {
   readonly workspace: Workspace
   /** Streams output to watchers, for example of a running command. Bounded and coalesced by the receiver. */
   readonly emit: (chunk: string) => Effect.Effect<void>
+  /**
+   * Asks a person, and waits for the answer, the end of its time, or the end of the call. The question outlives a crash: a call that is
+   * safe to run again asks again and is told what the question came to. Absent outside of conversations.
+   */
+  readonly ask?: (question: ToolQuestion) => Effect.Effect<AskOutcome>
+}
+
+/** What a running call asks a person. */
+export interface ToolQuestion {
+  readonly title: string
+  readonly questions: ReadonlyArray<Choice>
+  /** Tells the questions of one call apart. Default `question`: a call that asks once needs none. */
+  readonly key?: string
+  /** In ms. Default: the node's, 120,000. */
+  readonly timeoutMs?: number
 }
 
 /** Where file and command tools act. */

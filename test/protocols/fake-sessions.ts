@@ -380,6 +380,8 @@ export const makeFakeSessions = (options: {
         })),
       retry: (payload) => Effect.map(find(payload.conversationId), stateOf),
       effects: () => Effect.succeed([]),
+      questions: () => Effect.succeed([]),
+      answer: ({ questionId }) => Effect.fail(new NotFound({ what: `question ${questionId}` })),
       settleEffect: ({ taskId }) => Effect.fail(new NotFound({ what: `call ${taskId}` })),
       checkpoints: () => Effect.succeed([]),
       undo: () => Effect.fail(new NotFound({ what: "a checkpoint to undo" })),

@@ -73,6 +73,8 @@ export class EventHub {
   private closed = false
   private tail: Array<Event> = []
   private readonly watchers = new Set<Watcher>()
+  /** Watchers that can answer questions. */
+  private interactive = 0
   private readonly conversation: ConversationId
   private readonly stateOf: () => SessionState
 
@@ -85,6 +87,11 @@ export class EventHub {
 
   get newest(): number {
     return this.seqNo
+  }
+
+  /** Whether somebody watches who can answer questions. */
+  get answerable(): boolean {
+    return this.interactive > 0
   }
 
   get watcherCount(): number {
@@ -127,9 +134,9 @@ export class EventHub {
 
   /**
    * A watcher's events; it joins when the stream starts and leaves when it ends. With `after` still in the tail the stream goes on behind
-   * it; otherwise it starts with a snapshot. It ends when the hub closes.
+   * it; otherwise it starts with a snapshot. It ends when the hub closes. `interactive`: the watcher can answer questions.
    */
-  subscribe(after: number | null, now: () => number): Stream.Stream<Event> {
+  subscribe(after: number | null, now: () => number, interactive = false): Stream.Stream<Event> {
     const join = Effect.sync(() => {
       const watcher = new Watcher(() => this.snapshot(now()))
       if (this.closed) {
@@ -139,9 +146,13 @@ export class EventHub {
       const missed = after === null ? null : this.since(after)
       for (const event of missed ?? [this.snapshot(now())]) watcher.push(event)
       this.watchers.add(watcher)
+      if (interactive) this.interactive++
       return watcher
     })
-    const leave = (watcher: Watcher) => Effect.sync(() => void this.watchers.delete(watcher))
+    const leave = (watcher: Watcher) =>
+      Effect.sync(() => {
+        if (this.watchers.delete(watcher) && interactive) this.interactive--
+      })
     return Stream.unwrapScoped(
       Effect.map(Effect.acquireRelease(join, leave), (watcher) => Stream.repeatEffectChunkOption(watcher.take)),
     )
@@ -160,5 +171,6 @@ export class EventHub {
     this.closed = true
     for (const watcher of this.watchers) watcher.end()
     this.watchers.clear()
+    this.interactive = 0
   }
 }

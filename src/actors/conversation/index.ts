@@ -21,6 +21,7 @@ import {
   stopMachine,
 } from "../kernel/index.ts"
 import { admitOnce, withdraw } from "./admission.ts"
+import { answerNow, askNow } from "./answer.ts"
 import { load } from "./load.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { ConversationSettings } from "./settings.ts"
@@ -97,6 +98,10 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
       return shell.handleAll(message.events)
     case "settle":
       return Effect.flatMap(Store, (store) => settleDoubt(store, shell, message))
+    case "answerNow":
+      return Effect.flatMap(Store, (store) => answerNow(store, shell, message))
+    case "ask":
+      return Effect.flatMap(Store, (store) => askNow(store, shell, message))
     case "compactNow": {
       const { instructions, reply } = message
       return Effect.flatMap(shell.workbench.target, (target) =>

@@ -178,7 +178,7 @@ export const toolJob = (options: {
     }
     const output = gatherOutput((chunk) => send({ type: "toolOutput", task, chunk }))
     const code: Effect.Effect<ToolResult> = tool
-      .execute(slot.args, callContext(slot, options.place, output.emit))
+      .execute(slot.args, callContext(slot, options.place, output.emit, send))
       .pipe(Effect.catchAll((failure) => Effect.succeed(failedResult(failure))))
     if (runner === null || !wraps(runner)) {
       const result = yield* code

@@ -6,6 +6,7 @@ import type { CompactionResult } from "../../domain/compaction-task.ts"
 import type { EffectAnswer } from "../../domain/effect.ts"
 import type { SessionState } from "../../domain/event.ts"
 import type { SubmissionId, TaskId } from "../../domain/ids.ts"
+import type { QuestionAnswer } from "../../domain/question.ts"
 import type { Settled } from "../contract.ts"
 import type { EventHub } from "./hub.ts"
 import type { MachineEvent, Reply } from "./machine/data.ts"
@@ -20,6 +21,15 @@ export type ConversationMessage =
   | { readonly type: "await"; readonly submission: SubmissionId; readonly reply: Reply<Settled> }
   /** Somebody says what became of a call of this conversation that is in doubt. */
   | { readonly type: "settle"; readonly taskId: TaskId; readonly answer: EffectAnswer; readonly reply: Reply<void> }
+  /** A client answers a question, open or not. `by` says who, for people. */
+  | {
+      readonly type: "answerNow"
+      readonly questionId: TaskId
+      readonly answer: QuestionAnswer
+      readonly by: string
+      readonly requestId: string | null
+      readonly reply: Reply<void>
+    }
   /** A person asks for a compaction; the model that it is for is looked up first. */
   | { readonly type: "compactNow"; readonly instructions: string | null; readonly reply: Reply<CompactionResult> }
   /** The conversation is about to be deleted: leave memory. */

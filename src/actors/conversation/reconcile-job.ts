@@ -20,7 +20,7 @@ export const reconcileJob = (options: {
   const unknown = (reason: string): Reconciliation => ({ unknown: true, reason })
   const ask = tools.get(call.name)?.reconcile?.(
     slot.args,
-    callContext(slot, place, () => Effect.void),
+    callContext(slot, place, () => Effect.void, send),
   )
   const found: Effect.Effect<Reconciliation> =
     ask === undefined

@@ -252,7 +252,15 @@ export class Shell {
 
   private envAt(now: number): Env {
     const { node, policy } = this.services.settings
-    return { now, ids: this.ids, node, fence: this.services.store.epoch, random: this.random, policy }
+    return {
+      now,
+      ids: this.ids,
+      node,
+      fence: this.services.store.epoch,
+      random: this.random,
+      policy,
+      answerable: this.hub.answerable,
+    }
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
  * A `Sessions` service from one that may lose its owner: every call goes through `call`, which may repeat it on another owner, every
- * watch through `watch`. Calls are made so that repeating changes nothing twice: `open`, `submit`, `write`, `reset` and `fork` get a
+ * watch through `watch`. Calls are made so that repeating changes nothing twice: `open`, `submit`, `write`, `reset`, `fork` and `answer` get a
  * request id when they have none; a `remove` that finds nothing when repeated has been carried out; everything else is a read or ends in
  * the same state when done twice.
  */
@@ -58,6 +58,8 @@ export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
     ),
   harnesses: call((sessions) => sessions.harnesses),
   why: (payload) => call((sessions) => sessions.why(payload)),
+  questions: (payload) => call((sessions) => sessions.questions(payload)),
+  answer: (payload) => identified(payload, (one) => call((sessions) => sessions.answer(one))),
   queues: call((sessions) => sessions.queues),
   changeQueue: (payload) => call((sessions) => sessions.changeQueue(payload)),
   changeTask: (payload) => call((sessions) => sessions.changeTask(payload)),

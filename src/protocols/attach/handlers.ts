@@ -54,6 +54,8 @@ export const handlersOf = (sessions: SessionsService) =>
     Undo: (payload) => guard(sessions.undo(payload)),
     ListHarnesses: () => guard(sessions.harnesses),
     Why: (payload) => guard(sessions.why(payload)),
+    Questions: (payload) => guard(sessions.questions(payload)),
+    Answer: (payload) => guard(sessions.answer(payload)),
     ListQueues: () => guard(sessions.queues),
     ChangeQueue: (payload) => guard(sessions.changeQueue(payload)),
     ChangeTask: (payload) => guard(sessions.changeTask(payload)),

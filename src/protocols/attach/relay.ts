@@ -13,7 +13,7 @@ const relayCapacity = 4096
 
 export const relayWatch = (
   sessions: Pick<SessionsService, "watch">,
-  payload: Target & { readonly after: number | null },
+  payload: Target & { readonly after: number | null; readonly interactive?: boolean },
   capacity: number = relayCapacity,
 ): Stream.Stream<Event, Failure> =>
   Stream.unwrapScoped(

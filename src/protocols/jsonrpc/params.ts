@@ -9,6 +9,7 @@ import type { InvalidRequest } from "../../domain/failure.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "../../domain/ids.ts"
 import { Json } from "../../domain/json.ts"
 import { Message, text, UserPart } from "../../domain/message.ts"
+import { PermissionAnswer, QuestionAnswer } from "../../domain/question.ts"
 import { WhenBusy } from "../../domain/submission.ts"
 import { InputEntry, WriteHead } from "../../domain/write.ts"
 import { invalidParams } from "./errors.ts"
@@ -94,7 +95,23 @@ export const SubmissionParams = Schema.Struct({
   requestId: orNull(string),
 })
 export const AwaitParams = Schema.Struct({ conversationId, submissionId })
-export const WatchParams = Schema.Struct({ conversationId, after: orNull(count) })
+export const WatchParams = Schema.Struct({
+  conversationId,
+  after: orNull(count),
+  /** Whether this client can answer questions while it watches. */
+  interactive: Schema.optionalWith(described(Schema.Boolean, "true or false"), { default: () => false }),
+})
+export const QuestionsParams = Schema.Struct({
+  conversationId: orNull(described(ConversationId, "a positive integer")),
+})
+export const RespondParams = Schema.Struct({
+  questionId: required(TaskId, "a positive integer"),
+  answer: Schema.propertySignature(QuestionAnswer).annotations({
+    missingMessage: () => `one of ${PermissionAnswer.literals.join(", ")}, or an answer to each thing that was asked`,
+  }),
+  requestId: orNull(string),
+  client: orNull(described(Schema.String.pipe(Schema.maxLength(80)), "a name of at most 80 characters")),
+})
 const watchId = required(Schema.String, "the watchId that session.watch gave")
 export const AckParams = Schema.Struct({ watchId, delivery: required(Schema.Int, "an integer") })
 export const UnwatchParams = Schema.Struct({ watchId })

@@ -26,10 +26,13 @@ import {
 /** Watches that one connection may have. */
 const watchLimit = 64
 
+/** What is watched, from which event on, and whether the client can answer questions. */
+type WatchTarget = Target & { readonly after: number | null; readonly interactive?: boolean }
+
 export interface Watches {
   /** Registers a watch; its events start with `start`, which comes after the answer that names it. */
   readonly open: (
-    target: Target & { readonly after: number | null },
+    target: WatchTarget,
   ) => Effect.Effect<{ readonly watchId: string; readonly start: Effect.Effect<void> }, Failure>
   readonly acknowledge: (
     watchId: string,
@@ -40,7 +43,7 @@ export interface Watches {
 
 interface Watch {
   readonly id: string
-  readonly target: Target & { readonly after: number | null }
+  readonly target: WatchTarget
   buffer: WatchBuffer
   subscription: Fiber.RuntimeFiber<void> | null
   /** How the stream ended, to be told once everything before it is out. */
