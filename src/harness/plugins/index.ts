@@ -5,6 +5,7 @@ import { type AnyPlugin, anyPlugin } from "../define.ts"
 import { customCompaction } from "./custom-compaction.ts"
 import { gitCheckpoint } from "./git-checkpoint.ts"
 import { handoff } from "./handoff.ts"
+import { hooks } from "./hooks.ts"
 import { inlineBash } from "./inline-bash.ts"
 import { jevRouter } from "./jev-router.ts"
 import { promptCustomizer } from "./prompt-customizer.ts"
@@ -27,4 +28,5 @@ export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
   anyPlugin(promptCustomizer),
   anyPlugin(structuredOutput),
   anyPlugin(todo),
+  anyPlugin(hooks),
 ]
