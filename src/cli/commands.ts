@@ -301,6 +301,13 @@ export const superPi: Command = {
       load: () => import("./tree.ts"),
     },
     {
+      name: "trust",
+      summary: "Shows the hooks that a project brings, and approves them as they are now",
+      options: [option.cwd, option.revoke, option.json],
+      examples: ["super-pi trust", "super-pi trust --revoke"],
+      load: () => import("./trust.ts"),
+    },
+    {
       name: "doctor",
       summary: "Checks Node, the database, keys and disk, and says what to do",
       options: [option.json, option.db],

@@ -56,6 +56,8 @@ export const db = text(
 
 export const json = flag("json", "Print JSON")
 
+export const revoke = flag("revoke", "Takes the approval back")
+
 export const get = text("get", "NAME", "Write the content of this one to stdout")
 
 export const all = flag("all", "Also what runs right now")
