@@ -4,15 +4,19 @@
  * that one goes (docs/attach.md).
  */
 import { randomUUID } from "node:crypto"
+import { homedir } from "node:os"
 import { Effect, Layer, type Scope } from "effect"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
 import { QueueConfig, queueSettings } from "./actors/queue/settings.ts"
 import { Sessions, type SessionsService } from "./actors/sessions.ts"
 import { version } from "./cli/package.ts"
+import { pluginPlaces } from "./cli/paths.ts"
 import type { AttachSessions, NodeOptions, OpenSessions } from "./cli/ports.ts"
 import { modelSettings } from "./cli/settings.ts"
-import type { Failure } from "./domain/failure.ts"
+import { type Failure, InvalidRequest } from "./domain/failure.ts"
+import type { InvalidDeclaration } from "./harness/define.ts"
+import { Harnesses } from "./harness/registry.ts"
 import { Models } from "./models/model.ts"
 import { makeModels } from "./models/service.ts"
 import { nodeSettings } from "./node-settings.ts"
@@ -32,6 +36,17 @@ import { BuiltinTools } from "./tools/builtin-tools.ts"
 
 const peer = (): Peer => ({ program: "super-pi", version: version(), pid: process.pid, instance: randomUUID() })
 
+/** The harness of conversations that the command line opens. */
+const defaultHarness = "super-pi-code"
+
+const surroundings = ({ cwd, env }: NodeOptions) => ({ cwd, env, home: homedir(), platform: process.platform })
+
+/** Only the settings can name a harness that is not there: the others are built in. */
+const asFailure = ({ faults }: InvalidDeclaration): Failure => {
+  const { actual = "another", expected = "a harness" } = faults[0] ?? {}
+  return new InvalidRequest({ path: "settings.json: defaultHarness", expected, actual })
+}
+
 /** Everything that one node is made of, over the database at `path`. */
 const servicesOf = (path: string, options: NodeOptions) => {
   const chosen = modelSettings(options.settings)
@@ -49,7 +64,11 @@ const servicesOf = (path: string, options: NodeOptions) => {
   const { queues = {}, verifyAfterSeconds } = options.settings
   const times = verifyAfterSeconds === undefined ? {} : { verifyAfterMs: verifyAfterSeconds * 1000 }
   const queueing = Layer.sync(QueueConfig, () => queueSettings(queues, times))
-  return Layer.mergeAll(models, tools, settings, queueing).pipe(
+  const harnesses = Harnesses.layer({
+    fallback: options.settings.defaultHarness ?? defaultHarness,
+    places: pluginPlaces(surroundings(options), {}, options.settings.discoveryRoots),
+  }).pipe(Layer.mapError(asFailure), Layer.provideMerge(tools))
+  return Layer.mergeAll(models, harnesses, settings, queueing).pipe(
     Layer.provideMerge(SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" })),
     Layer.provideMerge(ActorSystem.layer()),
   )

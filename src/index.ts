@@ -35,6 +35,7 @@ export * from "./domain/effect.ts"
 export * from "./domain/entry.ts"
 export * from "./domain/event.ts"
 export * from "./domain/failure.ts"
+export * from "./domain/harness-view.ts"
 export * from "./domain/ids.ts"
 export * from "./domain/job.ts"
 export * from "./domain/json.ts"
@@ -48,6 +49,15 @@ export * from "./domain/tree.ts"
 export * from "./domain/usage.ts"
 export * from "./domain/validity.ts"
 export * from "./domain/workspace-spec.ts"
+export { defineHarness } from "./harness/declare.ts"
+export {
+  type AnyPlugin,
+  anyPlugin,
+  type DeclarationFault,
+  definePlugin,
+  InvalidDeclaration,
+  type PluginDefinition,
+} from "./harness/define.ts"
 export type * from "./harness/harness.ts"
 export * from "./harness/plugin.ts"
 export * from "./models/model.ts"

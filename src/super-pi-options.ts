@@ -9,8 +9,11 @@ import type { Policy } from "./actors/conversation/machine/data.ts"
 import { type QueueOptions, queueSettings } from "./actors/queue/settings.ts"
 import type { QueueWorker } from "./actors/queue/worker.ts"
 import type { TaskDefinition } from "./actors/task/index.ts"
+import type { ConfiguredPaths } from "./cli/paths.ts"
 import type { Effort, ExecutionMode } from "./domain/document.ts"
 import { errorCode } from "./domain/error-code.ts"
+import type { AnyPlugin } from "./harness/define.ts"
+import type { Harness } from "./harness/harness.ts"
 import type { Models } from "./models/model.ts"
 import type { ModelsOptions } from "./models/service.ts"
 import type { ArtifactStore } from "./storage/artifacts.ts"
@@ -89,6 +92,14 @@ export interface SuperPiOptions<
   /** Where artifacts are. Default: in the database. */
   readonly artifacts?: Layer.Layer<ArtifactStore>
   readonly defaults?: ConversationDefaults
+  /** The harness of conversations that name none. Default none: they have the tools and the prompt of the node, and no plugins. */
+  readonly harness?: string
+  /** Harnesses of the application beside the built-in ones; see docs/harnesses.md. */
+  readonly extraHarnesses?: ReadonlyArray<Harness>
+  /** Plugins of the application, for its harnesses; they may ask for what the layer provides. See docs/plugins.md. */
+  readonly extraPlugins?: ReadonlyArray<AnyPlugin>
+  /** Where plugins find their files. Default: as the command line, from the environment. */
+  readonly paths?: ConfiguredPaths
   /** Name of this node in task rows. Default: host and process id. */
   readonly node?: string
   /** What this process is, for whoever finds the database owned. Default `super-pi application`. */

@@ -3,6 +3,7 @@
  * application's own services. The command line is put together from the same pieces (assembly.ts).
  */
 import { randomUUID } from "node:crypto"
+import { homedir } from "node:os"
 import { Context, Effect, Layer } from "effect"
 import type { SessionSummary } from "./actors/contract.ts"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
@@ -13,10 +14,13 @@ import type { QueueWorker } from "./actors/queue/worker.ts"
 import { Sessions, type SessionsService } from "./actors/sessions.ts"
 import { type TaskDefinition, Tasks } from "./actors/task/index.ts"
 import { version } from "./cli/package.ts"
+import { pluginPlaces } from "./cli/paths.ts"
 import type { AgentDocument } from "./domain/document.ts"
 import type { EffectAnswer, EffectView } from "./domain/effect.ts"
 import { type Failure, ServiceFailure } from "./domain/failure.ts"
 import type { ConversationId, TaskId } from "./domain/ids.ts"
+import type { InvalidDeclaration } from "./harness/define.ts"
+import { Harnesses } from "./harness/registry.ts"
 import { Models } from "./models/model.ts"
 import { makeModels } from "./models/service.ts"
 import { nodeSettings } from "./node-settings.ts"
@@ -71,7 +75,7 @@ export interface SuperPiService {
 }
 
 /** Why the layer was not built; layers among the options add what they fail with. */
-export type SuperPiError = InvalidOptions | OwnedElsewhere | OpenError | Failure
+export type SuperPiError = InvalidOptions | InvalidDeclaration | OwnedElsewhere | OpenError | Failure
 
 /** What the layer provides. */
 export type SuperPiServices =
@@ -142,7 +146,15 @@ const superPiLayer = (options: AnyOptions): Layer.Layer<SuperPiServices, unknown
         toolsLayer([...builtinsOf(options.builtinTools), ...(options.tools ?? [])]),
         Layer.merge(workersLayer, artifactsLayer),
       )
-      const services = tools.pipe(Layer.provideMerge(kept), Layer.provideMerge(base))
+      const { extraHarnesses = [], extraPlugins = [], harness = null, paths = {} } = options
+      const around = { env: process.env, platform: process.platform, home: homedir(), cwd: process.cwd() }
+      const harnesses = Harnesses.layer({
+        extraHarnesses,
+        extraPlugins,
+        fallback: harness,
+        places: pluginPlaces(around, paths),
+      })
+      const services = harnesses.pipe(Layer.provideMerge(tools), Layer.provideMerge(kept), Layer.provideMerge(base))
       const facade = Layer.effect(
         SuperPi,
         Effect.map(Sessions, (sessions) => superPiService(sessions, "local")),

@@ -16,6 +16,8 @@ export const Settings = Schema.Struct({
   /** The model of conversations that choose none; `--model` and SUPER_PI_DEFAULT_MODEL come first. */
   defaultModel: Schema.optional(Schema.NonEmptyString),
   models: Schema.optional(ModelSettings),
+  /** The harness of conversations that are opened without `--harness`. Default `super-pi-code`. */
+  defaultHarness: Schema.optional(Schema.NonEmptyString),
   /** When and how contexts are made short; see docs/compaction.md. */
   compaction: Schema.optional(CompactionSettings),
   /** Concurrency of durable queues by name; see docs/queues.md. */

@@ -3,10 +3,11 @@
  * Each choice comes from the caller, else the harness, else the settings, else a fallback.
  */
 import type { Effort, ExecutionMode } from "../domain/document.ts"
+import type { HarnessCapabilities } from "../domain/harness-view.ts"
 import type { WorkspaceSpec } from "../domain/workspace-spec.ts"
 import type { PluginSpec } from "./plugin.ts"
 
-export type { WorkspaceSpec }
+export type { HarnessCapabilities, WorkspaceSpec }
 
 /** Which tools of the node and of its plugins a harness offers. */
 export type ToolLoadout = "all" | { readonly only: ReadonlyArray<string> } | { readonly except: ReadonlyArray<string> }
@@ -28,15 +29,4 @@ export interface Harness {
   readonly tools?: ToolLoadout
   /** The core of the system prompt. */
   readonly prompt: string
-}
-
-/** What a harness can do, for machines: listings, `workspace.metadata`, `GET /v1/models`, ACP. */
-export interface HarnessCapabilities {
-  readonly id: string
-  readonly name: string
-  readonly description: string
-  readonly plugins: ReadonlyArray<string>
-  readonly tools: ReadonlyArray<string>
-  readonly workspace: WorkspaceSpec["kind"]
-  readonly modes: ReadonlyArray<ExecutionMode>
 }

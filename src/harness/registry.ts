@@ -2,11 +2,11 @@
  * The harnesses and plugins of a node: the built-in ones and those of an application, found by id, older id or short name, and put together
  * into the pipelines of conversations. A conversation that names what there is not gets an error, never a harness that it did not ask for.
  */
-import { Context, Deferred, Either, FiberId } from "effect"
+import { Context, Deferred, Effect, Either, FiberId, Layer } from "effect"
 import type { AgentDocument } from "../domain/document.ts"
 import { InvalidRequest } from "../domain/failure.ts"
 import { nearest } from "../domain/nearest.ts"
-import { makeTools, type ToolsService } from "../tools/tools.ts"
+import { makeTools, Tools, type ToolsService } from "../tools/tools.ts"
 import { builtinHarnesses, harnessAliases } from "./builtin/index.ts"
 import { harnessFaults } from "./declare.ts"
 import { type AnyPlugin, type DeclarationFault, InvalidDeclaration, quoted } from "./define.ts"
@@ -42,7 +42,24 @@ export interface HarnessesService {
   readonly services: Deferred.Deferred<Context.Context<unknown>>
 }
 
-export class Harnesses extends Context.Tag("super-pi/Harnesses")<Harnesses, HarnessesService>() {}
+export class Harnesses extends Context.Tag("super-pi/Harnesses")<Harnesses, HarnessesService>() {
+  /** Over the tools of the node; see {@link makeHarnesses}. */
+  static readonly layer = (
+    options: Omit<HarnessesOptions, "tools">,
+  ): Layer.Layer<Harnesses, InvalidDeclaration, Tools> =>
+    Layer.effect(
+      Harnesses,
+      Effect.flatMap(Tools, (tools) =>
+        Effect.try({
+          try: () => makeHarnesses({ ...options, tools }),
+          catch: (error) => {
+            if (error instanceof InvalidDeclaration) return error
+            throw error
+          },
+        }),
+      ),
+    )
+}
 
 export interface HarnessesOptions {
   readonly extraHarnesses?: ReadonlyArray<Harness>

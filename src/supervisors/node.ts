@@ -10,7 +10,7 @@
  * At the start every conversation with open work is started: it recovers by itself. At the end the tree stops in reverse order; machines
  * release their tasks, so that a clean stop counts as no crash.
  */
-import { Context, Deferred, Effect, Layer } from "effect"
+import { Context, Deferred, Effect, Layer, Option } from "effect"
 import type { ConversationNeeds } from "../actors/conversation/index.ts"
 import type { ConversationMessage } from "../actors/conversation/messages.ts"
 import { ConversationSettings } from "../actors/conversation/settings.ts"
@@ -22,8 +22,10 @@ import { type Failure, ServiceFailure } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
 import type { Task } from "../domain/task.ts"
 import { isWorkflow } from "../domain/task-rules.ts"
+import { Harnesses, type HarnessesService } from "../harness/registry.ts"
 import { Models } from "../models/model.ts"
-import { Store } from "../storage/store.ts"
+import { Documents, makeDocuments } from "../storage/documents/documents.ts"
+import { Store, type StoreService } from "../storage/store.ts"
 import { child } from "./child.ts"
 import { type Conversations, makeConversations } from "./conversations.ts"
 import { dynamicSupervisor } from "./dynamic-supervisor.ts"
@@ -82,9 +84,29 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       yield* recoverAll(conversations, open)
       yield* queueing.begin(conversations)
       const tasks = makeTasks(parts, system)
-      const sessions = makeSessions({ store, models, system, conversations, queues: queueing.queues, tasks })
-      return Context.make(Sessions, sessions).pipe(Context.add(Tasks, tasks), Context.add(Queues, queueing.queues))
+      const harnesses = Option.getOrNull(yield* Effect.serviceOption(Harnesses))
+      const sessions = makeSessions({ store, models, system, conversations, queues: queueing.queues, tasks, harnesses })
+      const services = Context.make(Sessions, sessions).pipe(
+        Context.add(Tasks, tasks),
+        Context.add(Queues, queueing.queues),
+      )
+      if (harnesses !== null) yield* servePlugins(harnesses, services, store)
+      return services
     }).pipe(Effect.catchTag("NoSuchElementException", () => Effect.fail(notStarted(new Error("no supervisor"))))),
+  )
+
+/** Plugins may ask for every service that the node was built with, for those of the node itself, and for documents. */
+const servePlugins = (
+  { services }: HarnessesService,
+  own: Context.Context<Sessions | Tasks | Queues>,
+  store: StoreService,
+): Effect.Effect<void> =>
+  Effect.flatMap(Effect.context<never>(), (around) =>
+    Deferred.succeed(
+      services,
+      // A plugin's type says which of them it needs.
+      Context.add(Context.merge(around, own), Documents, makeDocuments(store)) as Context.Context<unknown>,
+    ),
   )
 
 /** The conversations of the node, for what is built before them. */

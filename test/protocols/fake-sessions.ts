@@ -385,6 +385,8 @@ export const makeFakeSessions = (options: {
       settleEffect: ({ taskId }) => Effect.fail(new NotFound({ what: `call ${taskId}` })),
       checkpoints: () => Effect.succeed([]),
       undo: () => Effect.fail(new NotFound({ what: "a checkpoint to undo" })),
+      harnesses: Effect.succeed({ harnesses: [], default: null }),
+      why: ({ call }) => Effect.fail(new NotFound({ what: `call ${call}` })),
       queues: Effect.succeed([]),
       changeQueue: () => Effect.succeed({ queue: null, job: null, pruned: 0 }),
       changeTask: ({ change }) => Effect.succeed({ task: change.task, status: "running", abort: false }),

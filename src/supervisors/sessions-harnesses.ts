@@ -1,0 +1,74 @@
+/**
+ * What sessions say of harnesses, and of why a call became what it became.
+ */
+import { Effect, Either } from "effect"
+import { orStorageFailure } from "../actors/conversation/failures.ts"
+import type { SessionsService, Target } from "../actors/sessions.ts"
+import type { AgentDocument } from "../domain/document.ts"
+import { callOf } from "../domain/effect.ts"
+import { type Failure, InvalidRequest, NotFound } from "../domain/failure.ts"
+import { TaskId } from "../domain/ids.ts"
+import type { Task } from "../domain/task.ts"
+import type { HarnessesService } from "../harness/registry.ts"
+import { decisionsOf } from "../harness/trail.ts"
+import type { StoreReads } from "../storage/store.ts"
+
+export interface HarnessParts {
+  readonly store: StoreReads
+  /** Null: the node has none. */
+  readonly harnesses: HarnessesService | null
+  readonly allowed: (target: Target) => Effect.Effect<void, Failure>
+}
+
+/** Fails where choices name a harness or plugins that there are not. */
+export const checkHarness = (
+  harnesses: HarnessesService | null,
+  agent: AgentDocument,
+): Effect.Effect<void, Failure> => {
+  const { harness, plugins } = agent
+  if (harness === undefined && plugins === undefined) return Effect.void
+  if (harnesses === null) {
+    const [path, actual] =
+      harness === undefined ? ["agent.plugins", "some"] : ["agent.harness", JSON.stringify(harness)]
+    return new InvalidRequest({ path, expected: "nothing, since this node has no harnesses", actual })
+  }
+  return Either.match(harnesses.pipeline(agent), {
+    onLeft: (fault): Effect.Effect<void, Failure> => Effect.fail(fault),
+    onRight: () => Effect.void,
+  })
+}
+
+/** The choices of a new conversation: with the node's harness where its caller named none. */
+export const withFallback = (harnesses: HarnessesService | null, agent: AgentDocument): AgentDocument =>
+  agent.harness !== undefined || harnesses === null || harnesses.fallback === null
+    ? agent
+    : { ...agent, harness: harnesses.fallback }
+
+export const makeHarnessReads = ({
+  allowed,
+  harnesses,
+  store,
+}: HarnessParts): Pick<SessionsService, "harnesses" | "why"> => {
+  const taskOf = (target: Target, call: string): Effect.Effect<Task | null, Failure> => {
+    const id = /^\d{1,15}$/.test(call) ? Number(call) : 0
+    if (id < 1) return Effect.succeed(null)
+    return Effect.map(orStorageFailure(store.task(TaskId.make(id))), (task) =>
+      task !== null && task.conversation === target.conversationId && callOf(task) !== null ? task : null,
+    )
+  }
+  return {
+    harnesses: Effect.sync(() => ({
+      harnesses: harnesses?.capabilities ?? [],
+      default: harnesses?.fallback ?? null,
+    })),
+    why: ({ call, ...target }) =>
+      Effect.gen(function* () {
+        yield* allowed(target)
+        const task = yield* taskOf(target, call)
+        const callId = task === null ? call : (callOf(task)?.callId ?? call)
+        const entries = yield* orStorageFailure(store.visibleEntries(target.conversationId))
+        const found = decisionsOf(target.conversationId, entries, callId, task)
+        return found ?? (yield* new NotFound({ what: `call ${call} of conversation ${target.conversationId}` }))
+      }),
+  }
+}
