@@ -6,6 +6,7 @@
 
 import {
   type Action,
+  type AskFirst,
   type CallSlot,
   type Compaction,
   type Data,
@@ -27,6 +28,7 @@ import type { ConversationId, DocumentId, EntryId, JobId, Seq, SubmissionId, Tas
 import type { ToolCallPart, UserPart } from "../../src/domain/message.ts"
 import { text } from "../../src/domain/message.ts"
 import type { SubagentEnd } from "../../src/domain/subagent.ts"
+import { type QuestionAnswer, questionTimeoutMs } from "../../src/domain/question.ts"
 import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
 import type { Task } from "../../src/domain/task.ts"
 import { estimateMessages } from "../../src/domain/token-estimate.ts"
@@ -142,6 +144,10 @@ export class Driver {
   now = 1_000
   seq = 0
   commits = 0
+  /** Whether a client is connected that can answer. */
+  answerable = true
+  /** Why calls whose name has "ask" in it are asked about, and what an answer "always" keeps. */
+  asks: Omit<AskFirst, "title"> = { reason: "It has effects." }
   private ids = 0
   private draws = 1
   private readonly policy: Policy
@@ -241,6 +247,7 @@ export class Driver {
         return this.draws / 2_147_483_647
       },
       policy: this.policy,
+      answerable: this.answerable,
     }
     const decision = decide(this.data, event, env)
     if (decision.type === "postpone") throw new Error(`${event.type} postponed in ${this.data.state}`)
@@ -395,8 +402,9 @@ export class Driver {
     this.send({ type: "compact", instructions, target, reply: this.reply("compact") })
   }
 
-  fire(timer: "backoff" | "flush" | "compaction" | "children"): void {
+  fire(timer: "backoff" | "flush" | "compaction" | "children" | "question"): void {
     if (!this.timers.delete(timer)) return
+    if (timer === "question") this.now += this.policy.questionTimeoutMs ?? questionTimeoutMs
     if (timer === "compaction") this.now += this.policy.backoffMaxMs
     this.send({ type: "timer", timer })
   }
@@ -424,6 +432,22 @@ export class Driver {
 
   settle(task: Task, answer: EffectAnswer): void {
     this.send({ type: "settleEffect", task, answer, reply: this.reply("settle") })
+  }
+
+  /** Answers the open question at `at`. */
+  answer(at: number, answer: QuestionAnswer, by = "somebody"): void {
+    const question = this.data.questions[at]?.task.id
+    if (question === undefined) return
+    this.send({ type: "answer", question, answer, by, requestId: null, reply: this.reply("answer") })
+  }
+
+  /** The running call of the tool job at `at` asks something. */
+  ask(at: number, key = "question"): void {
+    const job = this.jobs[at]
+    if (job?.type !== "tool") return
+    const choice = { id: "colour", text: "Which colour?", options: [], multiple: false, freeText: true }
+    const body = { kind: "choice" as const, title: "Colours", questions: [choice] }
+    this.send({ type: "ask", owner: job.slot.task.id, key, body, timeoutMs: null, reply: this.reply("ask") })
   }
 
   private take(at: number): PendingJob | undefined {
@@ -474,6 +498,7 @@ export class Driver {
                   replay: name.startsWith("safe") ? "safe" : "unsafe",
                   whenInterrupted: name.startsWith("wary") ? "inDoubt" : "settled",
                   execution: name.endsWith("one") ? "sequential" : "parallel",
+                  ...(name.includes("ask") ? { ask: { ...this.asks, title: `May ${name} run?` } } : {}),
                 },
           ),
         })
@@ -595,6 +620,7 @@ export class Driver {
         this.fire("flush")
         this.fire("compaction")
         this.fire("children")
+        this.fire("question")
       }
     }
   }
