@@ -2,13 +2,16 @@
  * The plugins that come with Super-Pi. A harness names them; one line here registers one.
  */
 import { type AnyPlugin, anyPlugin } from "../define.ts"
+import { confirmDestructive } from "./confirm-destructive.ts"
 import { customCompaction } from "./custom-compaction.ts"
 import { gitCheckpoint } from "./git-checkpoint.ts"
 import { handoff } from "./handoff.ts"
 import { hooks } from "./hooks.ts"
 import { inlineBash } from "./inline-bash.ts"
 import { jevRouter } from "./jev-router.ts"
+import { permissions } from "./permissions.ts"
 import { promptCustomizer } from "./prompt-customizer.ts"
+import { protectedPaths } from "./protected-paths.ts"
 import { rules } from "./rules.ts"
 import { skills } from "./skills.ts"
 import { structuredOutput } from "./structured-output.ts"
@@ -17,6 +20,9 @@ import { todo } from "./todo.ts"
 
 /** In no particular order: a harness says in which order its plugins run. */
 export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
+  anyPlugin(permissions),
+  anyPlugin(protectedPaths),
+  anyPlugin(confirmDestructive),
   anyPlugin(rules),
   anyPlugin(subagent),
   anyPlugin(handoff),
