@@ -19,16 +19,16 @@ import {
 } from "../../src/actors/conversation/machine/data.ts"
 import { decide } from "../../src/actors/conversation/machine/decide.ts"
 import { contextOf, contextState } from "../../src/domain/context.ts"
-import type { AgentDocument, DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
 import type { Conversation } from "../../src/domain/conversation.ts"
+import type { AgentDocument, DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
 import type { EffectAnswer } from "../../src/domain/effect.ts"
 import type { Entry } from "../../src/domain/entry.ts"
 import type { EventBody } from "../../src/domain/event.ts"
 import type { ConversationId, DocumentId, EntryId, JobId, Seq, SubmissionId, TaskId } from "../../src/domain/ids.ts"
 import type { ToolCallPart, UserPart } from "../../src/domain/message.ts"
 import { text } from "../../src/domain/message.ts"
-import type { SubagentEnd } from "../../src/domain/subagent.ts"
 import { type QuestionAnswer, questionTimeoutMs } from "../../src/domain/question.ts"
+import type { SubagentEnd } from "../../src/domain/subagent.ts"
 import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
 import type { Task } from "../../src/domain/task.ts"
 import { estimateMessages } from "../../src/domain/token-estimate.ts"
@@ -603,7 +603,8 @@ export class Driver {
 
   /** Lets everything end well until nothing is left to do. */
   drain(): void {
-    const busy = () => [this.jobs, this.childJobs].some((all) => all.length > 0) || this.timers.size + this.stopped.size > 0
+    const busy = () =>
+      [this.jobs, this.childJobs].some((all) => all.length > 0) || this.timers.size + this.stopped.size > 0
     for (let steps = 0; busy(); steps++) {
       if (steps > 10_000) throw new Error("the machine does not come to rest")
       const [stopped] = this.stopped

@@ -23,7 +23,8 @@ const batch = (calls: ReadonlyArray<string>, prepare: (driver: Driver) => void =
 
 const questions = (driver: Driver): ReadonlyArray<Task> =>
   [...driver.tasks.values()].filter((task) => questionOf(task) !== null)
-const calls = (driver: Driver): ReadonlyArray<Task> => [...driver.tasks.values()].filter((task) => callOf(task) !== null)
+const calls = (driver: Driver): ReadonlyArray<Task> =>
+  [...driver.tasks.values()].filter((task) => callOf(task) !== null)
 const toolMessages = (driver: Driver) =>
   driver.entries.flatMap((entry) => entry.model).flatMap((message) => (message.role === "tool" ? [message] : []))
 const results = (driver: Driver) => toolMessages(driver).map(({ content }) => textOf(content))
@@ -51,7 +52,9 @@ describe("a call that has to be allowed first", () => {
     driver.answer(0, "allow_once")
     expect(driver.commits).toBe(before + 1)
     expect(driver.started).toHaveLength(1)
-    expect(questions(driver)).toMatchObject([{ status: "terminal", outcome: { status: "completed", result: "allow_once" } }])
+    expect(questions(driver)).toMatchObject([
+      { status: "terminal", outcome: { status: "completed", result: "allow_once" } },
+    ])
     expect(events(driver, "question_settled")).toMatchObject([{ result: "allowed", by: "somebody" }])
     driver.drain()
     expect(results(driver)).toEqual(["result"])
@@ -146,7 +149,7 @@ describe("a call that has to be allowed first", () => {
 
 describe('an answer "always"', () => {
   const remember = { commands: ["git push:*"], tools: ["deploy"] }
-  const after = (answer: PermissionAnswer) => {
+  const kept = (answer: PermissionAnswer) => {
     const driver = batch(["unsafe ask"], (one) => {
       one.asks = { reason: "It has effects.", remember }
     })
@@ -155,17 +158,17 @@ describe('an answer "always"', () => {
   }
 
   it("is kept in the session, in the commit of the answer", () => {
-    expect(after("allow_always")).toMatchObject({
+    expect(kept("allow_always")).toMatchObject({
       settingsOverride: { permissions: { allow: ["git push:*"], allowTools: ["deploy"] } },
     })
-    expect(after("reject_always")).toMatchObject({
+    expect(kept("reject_always")).toMatchObject({
       settingsOverride: { permissions: { deny: ["git push:*"], denyTools: ["deploy"] } },
     })
   })
 
   it("is the only one that is kept", () => {
-    expect(after("allow_once")).toBeUndefined()
-    expect(after("reject_once")).toBeUndefined()
+    expect(kept("allow_once")).toBeUndefined()
+    expect(kept("reject_once")).toBeUndefined()
   })
 })
 
@@ -324,7 +327,8 @@ describe("questions under any order of answers, ends of time, deaths and cancels
         return
       }
       case "finish": {
-        const model = driver.jobs[one.at]?.type === "model" && driver.entries.every(({ kind }) => kind !== "pi.assistant")
+        const model =
+          driver.jobs[one.at]?.type === "model" && driver.entries.every(({ kind }) => kind !== "pi.assistant")
         driver.finish(one.at, model ? calls : [])
         return
       }

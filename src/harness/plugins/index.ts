@@ -12,6 +12,7 @@ import { jevRouter } from "./jev-router.ts"
 import { permissions } from "./permissions.ts"
 import { promptCustomizer } from "./prompt-customizer.ts"
 import { protectedPaths } from "./protected-paths.ts"
+import { questionnaire } from "./questionnaire.ts"
 import { rules } from "./rules.ts"
 import { skills } from "./skills.ts"
 import { structuredOutput } from "./structured-output.ts"
@@ -34,5 +35,6 @@ export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
   anyPlugin(promptCustomizer),
   anyPlugin(structuredOutput),
   anyPlugin(todo),
+  anyPlugin(questionnaire),
   anyPlugin(hooks),
 ]
