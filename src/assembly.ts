@@ -55,6 +55,7 @@ const servicesOf = (path: string, options: NodeOptions) => {
       cwd: options.cwd,
       mode: options.mode,
       effort: chosen.effort,
+      prices: chosen.prices,
       policy: { compaction: options.settings.compaction ?? {} },
     }),
   )

@@ -4,6 +4,7 @@
 import { hostname, platform, release } from "node:os"
 import { defaultPolicy, type Policy } from "./actors/conversation/machine/data.ts"
 import type { ConversationSettingsService } from "./actors/conversation/settings.ts"
+import type { Prices } from "./domain/budget.ts"
 import type { Effort, ExecutionMode } from "./domain/document.ts"
 
 /** How long an idle conversation stays in memory, in ms. */
@@ -21,6 +22,7 @@ export const nodeSettings = (options: {
   readonly confined?: boolean | undefined
   readonly policy?: Partial<Policy> | undefined
   readonly idleMs?: number | undefined
+  readonly prices?: Prices | undefined
 }): ConversationSettingsService => ({
   node: options.node ?? nodeName(),
   policy: { ...defaultPolicy, ...options.policy },
@@ -30,4 +32,5 @@ export const nodeSettings = (options: {
   confined: options.confined ?? true,
   platform: `${platform()} ${release()}`,
   idleMs: options.idleMs ?? idleMs,
+  prices: options.prices ?? {},
 })

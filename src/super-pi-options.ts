@@ -10,6 +10,7 @@ import { type QueueOptions, queueSettings } from "./actors/queue/settings.ts"
 import type { QueueWorker } from "./actors/queue/worker.ts"
 import type { TaskDefinition } from "./actors/task/index.ts"
 import type { ConfiguredPaths } from "./cli/paths.ts"
+import type { Prices } from "./domain/budget.ts"
 import type { Effort, ExecutionMode } from "./domain/document.ts"
 import { errorCode } from "./domain/error-code.ts"
 import type { AnyPlugin } from "./harness/define.ts"
@@ -59,6 +60,8 @@ export interface ConversationDefaults {
   readonly cwd?: string
   /** Whether file tools stay inside the workspace. Default true. */
   readonly confined?: boolean
+  /** US dollars per million tokens by `provider/model`, for budgets with a `maxCost`. Default none. */
+  readonly prices?: Prices
   /** Retries, limits, times; see {@link Policy}. */
   readonly policy?: Partial<Policy>
   /** How long an idle conversation stays in memory, in ms. Default 30,000. */

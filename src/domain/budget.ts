@@ -79,10 +79,11 @@ export const spendOf = (documents: ReadonlyArray<UsageDocument>, prices: Prices)
   return { tokens, cost, turns: parts.reduce((sum, { turns = 0 }) => sum + turns, 0), unpriced: [...unpriced] }
 }
 
-/** Why nothing more may be asked of a model: which limit, and one sentence. */
+/** Why nothing more may be asked of a model: which limit, one sentence, and whether a higher limit would help. */
 export interface Exhausted {
   readonly limit: keyof Budget
   readonly detail: string
+  readonly extensible: boolean
 }
 
 const dollars = (value: number): string => `$${value.toFixed(value < 1 ? 4 : 2)}`
@@ -92,23 +93,24 @@ export const exhausted = (budget: Budget, spend: Spend, prices: Prices, model: s
   const { maxCost, maxTokens, maxTurns } = budget
   const of = "with all subagents"
   if (maxTokens !== undefined && spend.tokens >= maxTokens) {
-    return { limit: "maxTokens", detail: `${spend.tokens} of ${maxTokens} tokens are used, ${of}` }
+    return { limit: "maxTokens", extensible: true, detail: `${spend.tokens} of ${maxTokens} tokens are used, ${of}` }
   }
   if (maxTurns !== undefined && spend.turns >= maxTurns) {
-    return { limit: "maxTurns", detail: `${spend.turns} of ${maxTurns} turns are used, ${of}` }
+    return { limit: "maxTurns", extensible: true, detail: `${spend.turns} of ${maxTurns} turns are used, ${of}` }
   }
   if (maxCost === undefined) return null
   if (spend.cost >= maxCost) {
-    return { limit: "maxCost", detail: `${dollars(spend.cost)} of ${dollars(maxCost)} are spent, ${of}` }
+    const detail = `${dollars(spend.cost)} of ${dollars(maxCost)} are spent, ${of}`
+    return { limit: "maxCost", extensible: true, detail }
   }
   const unknown = [...spend.unpriced, ...(prices[model] === undefined && model !== "" ? [model] : [])][0]
   return unknown === undefined
     ? null
-    : { limit: "maxCost", detail: `models.prices: expected a price of ${unknown}, got none` }
+    : { limit: "maxCost", extensible: false, detail: `models.prices: expected a price of ${unknown}, got none` }
 }
 
-/** The budget with one more portion of what ran out, as a person allows it. */
-export const extended = (budget: Budget, { limit }: Exhausted, portion: Budget): Budget => ({
+/** The budget with twice as much of what ran out, as a person allows it. */
+export const doubled = (budget: Budget, { limit }: Exhausted): Budget => ({
   ...budget,
-  [limit]: (budget[limit] ?? 0) + (portion[limit] ?? 0),
+  [limit]: (budget[limit] ?? 0) * 2,
 })

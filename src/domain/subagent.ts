@@ -134,11 +134,11 @@ export const changedAgent = (before: AgentDocument, change: AgentDocument): Agen
 export const depthOf = (agent: Pick<AgentDocument, "subagent">): number => agent.subagent?.depth ?? 0
 
 /**
- * What a child runs with: what its parent does, with the mode and the ceiling of its role. `parent` is the parent's conversation, the root of
+ * What a child runs with: what its parent does (the budget is that at the top of the tree), with the mode and the ceiling of its role. `parent` is the parent's conversation, the root of
  * the tree where it is no subagent itself.
  */
 export const childAgent = (
-  { questions: _, ...agent }: AgentDocument,
+  { budget: _budget, questions: _questions, ...agent }: AgentDocument,
   role: SubagentRole,
   parent: ConversationId,
 ): AgentDocument => {

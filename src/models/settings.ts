@@ -3,6 +3,7 @@
  * replaces its default as a whole.
  */
 import { Schema } from "effect"
+import { Price } from "../domain/budget.ts"
 import { Effort } from "../domain/document.ts"
 
 const Names = Schema.Array(Schema.NonEmptyString)
@@ -49,6 +50,8 @@ export const ModelSettings = Schema.Struct({
   effort: Schema.optional(Effort),
   /** Facts about single models by `provider/model`. */
   overrides: Schema.optional(Schema.Record({ key: Schema.String, value: ModelOverride })),
+  /** US dollars per million tokens by `provider/model`, for budgets with a `maxCost`; see docs/subagents.md. */
+  prices: Schema.optional(Schema.Record({ key: Schema.String, value: Price })),
 })
 export type ModelSettings = typeof ModelSettings.Type
 

@@ -6,6 +6,7 @@ import type { Action, Job, MachineEvent } from "./machine/data.ts"
 export const lastWords: ReadonlySet<MachineEvent["type"]> = new Set([
   "prepared",
   "modelFailed",
+  "overBudget",
   "responded",
   "callsPrepared",
   "toolEnded",

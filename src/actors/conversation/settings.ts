@@ -2,6 +2,7 @@
  * What a node's conversations run with where `pi.agent` says nothing.
  */
 import { Context } from "effect"
+import type { Prices } from "../../domain/budget.ts"
 import type { Effort, ExecutionMode } from "../../domain/document.ts"
 import type { ConversationId } from "../../domain/ids.ts"
 import type { Children } from "./children-port.ts"
@@ -22,6 +23,8 @@ export interface ConversationSettingsService {
   readonly idleMs: number
   /** Default: the node's queue `compaction`. */
   readonly compactionSlots?: CompactionSlots
+  /** Of models, for budgets. Default none. */
+  readonly prices?: Prices
   /** Default: the node's conversations. */
   readonly children?: Children
   /** Called when a conversation has become idle after work. Must not throw or wait. */

@@ -6,9 +6,12 @@ import { Effect } from "effect"
 import type { AgentDocument } from "../../domain/document.ts"
 import type { TaskId } from "../../domain/ids.ts"
 import type { Message, ToolCallPart } from "../../domain/message.ts"
+import { depthOf } from "../../domain/subagent.ts"
 import type { HarnessesService } from "../../harness/registry.ts"
 import type { ModelsService } from "../../models/model.ts"
+import type { StoreReads } from "../../storage/store.ts"
 import type { ToolsService } from "../../tools/tools.ts"
+import { checkBudget, isBudgeted } from "./budget-check.ts"
 import type { Place } from "./call-context.ts"
 import { type Ground, Grounds } from "./hooks.ts"
 import { judgeWithHooks } from "./hooks-calls.ts"
@@ -23,6 +26,7 @@ import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 
 export interface WorkbenchParts {
+  readonly store: StoreReads
   readonly models: ModelsService
   readonly tools: ToolsService
   readonly settings: ConversationSettingsService
@@ -54,7 +58,8 @@ export class Workbench {
     const { conversation } = host.data()
     this.grounds = new Grounds(parts.harnesses ?? null, parts.tools, parts.settings.defaultMode, {
       conversation: conversation.id,
-      depth: conversation.owner === null ? 0 : 1,
+      // A conversation of an application's task is no person's own either.
+      depth: Math.max(depthOf(host.data().agent), conversation.owner === null ? 0 : 1),
       workspaceOf: (agent) => this.workspaceOf(agent),
       notify: host.notify,
     })
@@ -101,6 +106,25 @@ export class Workbench {
 
   /** Prepares a request: its event, or the job that sends it. */
   prepare(token: number): MachineEvent | Effect.Effect<void> {
+    return isBudgeted(this.host.data().agent) ? this.prepareWithin(token) : this.prepareNow(token)
+  }
+
+  /** The budget first; where it is used up no request is made. */
+  private prepareWithin(token: number): Effect.Effect<void> {
+    const { send } = this.host
+    const { settings, store } = this.parts
+    return Effect.gen(this, function* () {
+      const { model } = yield* this.target
+      const { agent, conversation } = this.host.data()
+      const prices = settings.prices ?? {}
+      const reached = yield* checkBudget({ store, prices, conversation: conversation.id, agent, model, send })
+      if (reached !== null) return yield* send({ type: "overBudget", token, detail: reached.detail })
+      const prepared = this.prepareNow(token)
+      yield* Effect.isEffect(prepared) ? prepared : send(prepared)
+    })
+  }
+
+  private prepareNow(token: number): MachineEvent | Effect.Effect<void> {
     const { ground } = this
     const { fault, hooks } = ground
     if (fault !== null || hooks.has("beforeRequest") || hooks.has("beforeAgentStart"))
