@@ -36,6 +36,15 @@ const valueAt = (value: unknown, path: ReadonlyArray<PropertyKey>): unknown =>
     value,
   )
 
+/** `planning_model` means `planningModel`, where there is an option of that name and it is not given besides. */
+const respelled = (given: JsonObject, names: ReadonlyArray<string>): JsonObject =>
+  Object.fromEntries(
+    Object.entries(given).map(([key, value]) => {
+      const camel = key.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+      return [!names.includes(key) && names.includes(camel) && !Object.hasOwn(given, camel) ? camel : key, value]
+    }),
+  )
+
 /** Options as their plugin decodes them, or what is wrong with them; `prefix` names the place that they stand in. */
 export const decodeOptions = (
   plugin: AnyPlugin,
@@ -43,7 +52,9 @@ export const decodeOptions = (
   prefix: string,
 ): Either.Either<JsonObject, ReadonlyArray<DeclarationFault>> =>
   Either.mapLeft(
-    Schema.decodeUnknownEither(plugin.options, { onExcessProperty: "error", errors: "all" })(given),
+    Schema.decodeUnknownEither(plugin.options, { onExcessProperty: "error", errors: "all" })(
+      respelled(given, optionNames(plugin)),
+    ),
     (error) => {
       const faults = new Map<string, DeclarationFault>()
       for (const issue of ParseResult.ArrayFormatter.formatErrorSync(error)) {

@@ -15,6 +15,7 @@ import { type ActivePlugin, activate, nameOf, pluginNamed } from "./options.ts"
 import { type HookName, hookNames, type PluginPlaces } from "./plugin.ts"
 import { pluginTools } from "./plugin-tools.ts"
 import { builtinPlugins } from "./plugins/index.ts"
+import { withOutputSchema } from "./plugins/structured-output/conversation.ts"
 import { bringsOptions, capabilitiesOf } from "./resolve.ts"
 
 /** The plugins of one conversation in their order, with what they add. */
@@ -146,9 +147,11 @@ export const makeHarnesses = (options: HarnessesOptions): HarnessesService => {
     Either.gen(function* () {
       const harness = agent.harness === undefined ? null : yield* find(agent.harness)
       const own = agent.plugins ?? []
-      if (harness === null && own.length === 0) return null
+      const schema = agent.outputSchema ?? null
+      if (harness === null && own.length === 0 && schema === null) return null
       const carried = harness === null ? [] : activate(plugins, harness.plugins, "plugins").active
-      const active = [...carried, ...(yield* added(harness, own))]
+      const chosen = [...carried, ...(yield* added(harness, own))]
+      const active = schema === null ? chosen : withOutputSchema(chosen, schema)
       const hooks = new Set(hookNames.filter((name) => active.some(({ plugin }) => plugin.hooks[name] !== undefined)))
       const more = yield* pluginTools(active, tools, services)
       return { harness, plugins: active, hooks, tools: more.length === 0 ? tools : makeTools([...tools.list, ...more]) }

@@ -8,6 +8,7 @@ import type { AgentDocument } from "../domain/document.ts"
 import { callOf } from "../domain/effect.ts"
 import { type Failure, InvalidRequest, NotFound } from "../domain/failure.ts"
 import { TaskId } from "../domain/ids.ts"
+import type { JsonObject } from "../domain/json.ts"
 import type { Task } from "../domain/task.ts"
 import type { HarnessesService } from "../harness/registry.ts"
 import { decisionsOf } from "../harness/trail.ts"
@@ -25,18 +26,34 @@ export const checkHarness = (
   harnesses: HarnessesService | null,
   agent: AgentDocument,
 ): Effect.Effect<void, Failure> => {
-  const { harness, plugins } = agent
-  if (harness === undefined && plugins === undefined) return Effect.void
+  const { harness, outputSchema = null, plugins } = agent
+  if (harness === undefined && plugins === undefined && outputSchema === null) return Effect.void
   if (harnesses === null) {
     const [path, actual] =
-      harness === undefined ? ["agent.plugins", "some"] : ["agent.harness", JSON.stringify(harness)]
+      harness !== undefined
+        ? ["agent.harness", JSON.stringify(harness)]
+        : [plugins === undefined ? "agent.outputSchema" : "agent.plugins", "some"]
     return new InvalidRequest({ path, expected: "nothing, since this node has no harnesses", actual })
   }
   return Either.match(harnesses.pipeline(agent), {
     onLeft: (fault): Effect.Effect<void, Failure> => Effect.fail(fault),
-    onRight: () => Effect.void,
+    onRight: () => (outputSchema === null ? Effect.void : checkOutputSchema(outputSchema)),
   })
 }
+
+/** The validator is loaded only here: a conversation without a schema does without it. */
+const checkOutputSchema = (schema: JsonObject): Effect.Effect<void, Failure> =>
+  Effect.promise(() => import("../harness/plugins/structured-output/validator.ts")).pipe(
+    Effect.flatMap(({ validator }) => validator(schema)),
+    Effect.mapError(
+      ({ detail }) =>
+        new InvalidRequest({
+          path: "agent.outputSchema",
+          expected: "a JSON Schema",
+          actual: `one with faults: ${detail}`,
+        }),
+    ),
+  )
 
 /** The choices of a new conversation: with the node's harness where its caller named none. */
 export const withFallback = (harnesses: HarnessesService | null, agent: AgentDocument): AgentDocument =>

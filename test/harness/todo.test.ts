@@ -19,7 +19,7 @@ import { contextOf } from "../tools/support.ts"
 
 const empty: TodoDocument = { items: [] }
 
-const after = (list: TodoDocument, ...actions: ReadonlyArray<TodoAction>): TodoDocument =>
+const listAfter = (list: TodoDocument, ...actions: ReadonlyArray<TodoAction>): TodoDocument =>
   actions.reduce((now, act) => Either.getOrThrow(applyTodo(now, act)), list)
 
 const ids = ({ items }: TodoDocument) => items.map((item) => item.id)
@@ -28,7 +28,7 @@ const add = (...texts: ReadonlyArray<string>): TodoAction => ({ action: "add", i
 
 describe("a list", () => {
   it("grows at its end and numbers its items", () => {
-    expect(after(empty, add("a", "b"), add("c"))).toEqual({
+    expect(listAfter(empty, add("a", "b"), add("c"))).toEqual({
       items: [
         { id: "1", text: "a", status: "pending" },
         { id: "2", text: "b", status: "pending" },
@@ -39,10 +39,10 @@ describe("a list", () => {
   })
 
   it("changes what is said and nothing else", () => {
-    const list = after(empty, add("a", "b"))
-    const changed = after(list, { action: "update", items: [{ id: "2", status: "done" }] })
+    const list = listAfter(empty, add("a", "b"))
+    const changed = listAfter(list, { action: "update", items: [{ id: "2", status: "done" }] })
     expect(changed.items).toEqual([list.items[0], { id: "2", text: "b", status: "done" }])
-    expect(after(changed, { action: "update", items: [{ id: "2", text: "B" }] }).items[1]).toEqual({
+    expect(listAfter(changed, { action: "update", items: [{ id: "2", text: "B" }] }).items[1]).toEqual({
       id: "2",
       text: "B",
       status: "done",
@@ -50,21 +50,21 @@ describe("a list", () => {
   })
 
   it("puts those first that are named, and keeps the order of the others", () => {
-    expect(ids(after(empty, add("a", "b", "c", "d"), { action: "reorder", ids: ["3", "1"] }))).toEqual([
+    expect(ids(listAfter(empty, add("a", "b", "c", "d"), { action: "reorder", ids: ["3", "1"] }))).toEqual([
       ...["3", "1", "2", "4"],
     ])
   })
 
   it("never gives an id twice, also after its item is gone", () => {
-    const list = after(empty, add("a", "b"), { action: "clear", ids: ["2"] }, add("c"))
+    const list = listAfter(empty, add("a", "b"), { action: "clear", ids: ["2"] }, add("c"))
     expect(ids(list)).toEqual(["1", "3"])
-    expect(ids(after(list, { action: "clear", ids: null }, add("d")))).toEqual(["4"])
+    expect(ids(listAfter(list, { action: "clear", ids: null }, add("d")))).toEqual(["4"])
     // one that an application wrote
-    expect(ids(after({ items: [{ id: "7", text: "x", status: "done" }] }, add("y")))).toEqual(["7", "8"])
+    expect(ids(listAfter({ items: [{ id: "7", text: "x", status: "done" }] }, add("y")))).toEqual(["7", "8"])
   })
 
   it("refuses what names no item, whole, and says which there are", () => {
-    const list = after(empty, add("a"))
+    const list = listAfter(empty, add("a"))
     const wrong: ReadonlyArray<TodoAction> = [
       { action: "update", items: [{ id: "1", status: "done" }, { id: "9" }] },
       { action: "clear", ids: ["9"] },
@@ -112,7 +112,7 @@ describe("a list", () => {
   })
 
   it("reads as one line an item", () => {
-    const list = after(empty, add("a", "b"), { action: "update", items: [{ id: "1", status: "done" }] })
+    const list = listAfter(empty, add("a", "b"), { action: "update", items: [{ id: "1", status: "done" }] })
     expect(todoText(list.items)).toBe("1 of 2 done:\n1. [done] a\n2. [pending] b")
     expect(todoText([])).toBe("The todo list is empty.")
     expect(planLines(list.items).map((line) => line.text)).toEqual(["todo: 1 of 2 done", "  ☑ 1. a", "  ☐ 2. b"])

@@ -59,7 +59,8 @@ export class Grounds {
   for(agent: AgentDocument): Ground {
     if (this.ground !== null && this.of === agent) return this.ground
     this.of = agent
-    const bare = agent.harness === undefined && (agent.plugins ?? []).length === 0
+    const bare =
+      agent.harness === undefined && (agent.plugins ?? []).length === 0 && (agent.outputSchema ?? null) === null
     this.ground = bare
       ? { agent, tools: this.tools, hooks: noHooks, runner: null, identity: null, fault: null }
       : this.made(agent, this.harnesses)
@@ -73,7 +74,7 @@ export class Grounds {
       const expected = "nothing, since this node has no harnesses"
       return { ...nothing, fault: new InvalidRequest({ path, expected, actual }) }
     }
-    const key = JSON.stringify([agent.harness, agent.plugins])
+    const key = JSON.stringify([agent.harness, agent.plugins, agent.outputSchema])
     if (this.runner === null || this.key !== key) {
       const made = harnesses.pipeline(agent)
       if (made._tag === "Left") return { ...nothing, fault: made.left }
