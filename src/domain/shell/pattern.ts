@@ -84,6 +84,9 @@ const matchesProgram = (pattern: CommandPattern, word: ShellWord): boolean => {
   return standard.test(word.value) && shape.test(word.value.slice(word.value.lastIndexOf("/") + 1))
 }
 
+/** A way out of a directory, which a star does not stand for. */
+const climbs = /(^|\/)\.\.(\/|$)/
+
 /** Whether the pattern allows the command: true, or why it does not although it looks like it, or false. */
 export const allows = (pattern: CommandPattern, command: ShellCommand): true | false | string => {
   const [program, ...args] = command.words
@@ -91,9 +94,10 @@ export const allows = (pattern: CommandPattern, command: ShellCommand): true | f
   if (pattern.words.length === 0) return escapeFrom(command, args) ?? true
   if (!matchesProgram(pattern, program)) return false
   const expected = pattern.words.slice(1)
-  for (const [index, { shape }] of expected.entries()) {
+  for (const [index, { shape, text }] of expected.entries()) {
     const value = args[index]?.value
     if (value === undefined || value === null || !shape.test(value)) return false
+    if (climbs.test(value) && !climbs.test(text)) return false
   }
   const rest = args.slice(expected.length)
   if (rest.length === 0)
