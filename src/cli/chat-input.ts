@@ -42,6 +42,8 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   { name: "tree", summary: "the live supervision tree of the node" },
 ]
 
+const noOthers: ReadonlySet<string> = new Set()
+
 const names = slashCommands.map((command) => command.name)
 
 export type ChatLine =
@@ -54,8 +56,11 @@ export type ChatLine =
   | { readonly kind: "command"; readonly name: string; readonly argument: string }
   | { readonly kind: "fault"; readonly message: string }
 
-/** Reads a line behind the `before` of lines that ended with a backslash. */
-export const readChatLine = (before: string, line: string): ChatLine => {
+/**
+ * Reads a line behind the `before` of lines that ended with a backslash. `others` are commands, in lower case, that the conversation expands
+ * itself: they are prompts here.
+ */
+export const readChatLine = (before: string, line: string, others: ReadonlySet<string> = noOthers): ChatLine => {
   const restored = restorePaste(line)
   if (restored.endsWith("\\") && !restored.endsWith("\\\\"))
     return { kind: "more", text: `${before}${restored.slice(0, -1)}\n` }
@@ -67,8 +72,10 @@ export const readChatLine = (before: string, line: string): ChatLine => {
   const name = (command[1] ?? "").toLowerCase()
   const known = name === "quit" ? "exit" : name
   if (names.includes(known)) return { kind: "command", name: known, argument: (command[2] ?? "").trim() }
+  if (others.has(name)) return { kind: "prompt", text }
   // A path at the start of a prompt is no command.
-  return { kind: "fault", message: `unknown command /${name}; did you mean /${nearest(name, names)}? /help lists them` }
+  const near = nearest(name, [...names, ...others])
+  return { kind: "fault", message: `unknown command /${name}; did you mean /${near}? /help lists them` }
 }
 
 export const chatHelp = (): Array<string> => {
@@ -78,6 +85,7 @@ export const chatHelp = (): Array<string> => {
   const width = Math.max(...rows.map(([left]) => left.length))
   return [
     ...rows.map(([left, right]) => `${left.padEnd(width)}  ${right}`),
+    "/plan, /goal, /boost, /skill:NAME and those of .agents/commands are commands of the harness; // at the start is one / of a text.",
     "While a turn runs: a line is queued and asked next; a line that starts with ! joins the running turn.",
     "While a question is open: a number or a letter answers it, Esc rejects it; so does Ctrl-C.",
     "A line that ends with \\ goes on with the next one; what is pasted stays one input.",

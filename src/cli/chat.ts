@@ -20,6 +20,7 @@ import { transcriptText } from "../protocols/terminal/transcript.ts"
 import type { Invocation } from "./arguments.ts"
 import { type ChatAsks, makeChatAsks } from "./chat-ask.ts"
 import { runSlashCommand } from "./chat-commands.ts"
+import { passedOn } from "./chat-custom.ts"
 import { openEditor } from "./chat-editor.ts"
 import { readChatLine } from "./chat-input.ts"
 import { type ChatScreen, makeChatScreen } from "./chat-screen.ts"
@@ -47,6 +48,8 @@ interface Chat {
   readonly screen: ChatScreen
   readonly asks: ChatAsks
   readonly happenings: Queue.Queue<Happening>
+  /** Commands that the conversation expands, where it works in this directory. */
+  readonly passedOn: (cwd: string | null) => Effect.Effect<ReadonlySet<string>>
   readonly choice: Choice
   /** The model of conversations that name none, where it is known. */
   readonly defaultModel: string | null
@@ -171,7 +174,11 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
     const handle = (line: string): Effect.Effect<"leave" | "stay", Failure | CommandFailure, Scope.Scope> =>
       Effect.gen(function* () {
         if (unfinished === "" && (yield* asks.line(line))) return "stay" as const
-        const read = readChatLine(unfinished, line)
+        // Files may have come since the last line.
+        const others = `${unfinished}${line}`.trimStart().startsWith("/")
+          ? yield* chat.passedOn(session.cwd)
+          : undefined
+        const read = readChatLine(unfinished, line, others)
         unfinished = read.kind === "more" ? read.text : ""
         switch (read.kind) {
           case "nothing":
@@ -300,7 +307,11 @@ const chatWith = (
     )
     const interactive = process.stdin.isTTY === true
     const asks = makeChatAsks({ sessions, screen, interactive })
-    return yield* converse({ sessions, screen, asks, happenings, choice, defaultModel, interactive })
+    const passing = (cwd: string | null) => passedOn(cwd, options.settings)
+    return yield* converse({
+      ...{ sessions, screen, asks, happenings, choice, defaultModel, interactive },
+      passedOn: passing,
+    })
   })
 
 export const main = (invocation: Invocation): Promise<number> => runCommand((signals) => chatWith(invocation, signals))

@@ -76,6 +76,10 @@ export const AgentDocument = Schema.Struct({
   workspace: Schema.optional(WorkspaceSpec),
   /** JSON Schema of the answers: they come as structured output that fits it. Null: as text again. */
   outputSchema: Schema.optional(Schema.NullOr(JsonObject)),
+  /** What the conversation is for, until it is reached; in the prompt where a plugin puts it there. Null: nothing any more. */
+  goal: Schema.optional(Schema.NullOr(Schema.String)),
+  /** Whether the newest input asked for more thought than usual (`/boost`). */
+  boost: Schema.optional(Schema.Boolean),
   /** What a question does when no client that can answer is connected: it fails at once (`ask`, default), or it waits for one. */
   questions: Schema.optional(Schema.Literal("ask", "wait")),
   /** Settings of this session alone, over those of the node: what a person allowed or rejected for good is in `permissions`. */

@@ -26,6 +26,15 @@ describe("a line of a chat", () => {
     })
   })
 
+  it("passes on what the conversation expands, but for its own commands", () => {
+    const others = new Set(["plan", "model", "git:log"])
+    expect(readChatLine("", "/plan it", others)).toEqual({ kind: "prompt", text: "/plan it" })
+    expect(readChatLine("", "/skill:lint it", others)).toEqual({ kind: "prompt", text: "/skill:lint it" })
+    expect(readChatLine("", "//exit", others)).toEqual({ kind: "prompt", text: "//exit" })
+    expect(readChatLine("", "/model m", others).kind).toBe("command")
+    expect(readChatLine("", "/plna", others)).toMatchObject({ message: expect.stringContaining("did you mean /plan?") })
+  })
+
   it("goes on after a backslash, and keeps pasted line breaks", () => {
     const first = readChatLine("", "one\\")
     expect(first).toEqual({ kind: "more", text: "one\n" })

@@ -15,6 +15,7 @@ import { protectedPaths } from "./protected-paths.ts"
 import { questionnaire } from "./questionnaire.ts"
 import { rules } from "./rules.ts"
 import { skills } from "./skills.ts"
+import { slashCommands } from "./slash-commands.ts"
 import { structuredOutput } from "./structured-output.ts"
 import { subagent } from "./subagent.ts"
 import { todo } from "./todo.ts"
@@ -37,4 +38,5 @@ export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
   anyPlugin(todo),
   anyPlugin(questionnaire),
   anyPlugin(hooks),
+  anyPlugin(slashCommands),
 ]
