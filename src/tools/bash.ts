@@ -8,6 +8,7 @@ import { defineTool, toolFailure } from "./define.ts"
 import { commandEnvironment } from "./environment.ts"
 import { sizeText } from "./limits.ts"
 import { LiveOutput } from "./live-output.ts"
+import type { CommandWalls } from "./os-sandbox-walls.ts"
 import { OutputCapture, readable } from "./output-capture.ts"
 import { OutputFile } from "./output-file.ts"
 import { type ProcessExit, ProcessGroup } from "./process-group.ts"
@@ -35,11 +36,15 @@ const Parameters = Schema.Struct({
 
 const isMissing = (error: unknown): boolean => errorCode(error) === "ENOENT"
 
-/** Starts with bash, or sh where there is no bash. */
-const start = (command: string, context: ToolContext, onOutput: (chunk: Buffer) => Promise<void> | undefined) => {
-  const { workspace } = context
-  const env = commandEnvironment(process.env, workspace.env)
-  const options = { command, cwd: workspace.root, env, onOutput }
+/** Starts with bash, or sh where there is no bash; inside walls where the workspace has them. */
+const start = (
+  command: string,
+  { workspace }: ToolContext,
+  walls: CommandWalls | null,
+  onOutput: (chunk: Buffer) => Promise<void> | undefined,
+) => {
+  const env = commandEnvironment(process.env, { ...walls?.env, ...workspace.env })
+  const options = { command, cwd: workspace.root, env, onOutput, prefix: walls?.prefix ?? [] }
   return Effect.tryPromise({
     try: () =>
       ProcessGroup.start({ ...options, shell: "bash" }).catch((error: unknown) => {
@@ -54,6 +59,16 @@ const start = (command: string, context: ToolContext, onOutput: (chunk: Buffer) 
           : `the command could not be started in ${workspace.root}: ${reasonOf(error)}`,
       ),
   })
+}
+
+/** The walls of a command; null for none. Loaded where a workspace has them. */
+const wallsOf = ({ workspace }: ToolContext): Effect.Effect<CommandWalls | null, ToolFailure> => {
+  const { sandbox } = workspace
+  if (sandbox === undefined) return Effect.succeed(null)
+  return Effect.flatMap(
+    Effect.promise(async () => (await import("./os-sandbox-walls.ts")).commandWalls(workspace.root, sandbox)),
+    (found) => ("refused" in found ? Effect.fail(toolFailure(name, found.refused)) : Effect.succeed(found.walls)),
+  )
 }
 
 interface Ended {
@@ -116,10 +131,11 @@ const execute = (args: typeof Parameters.Type, context: ToolContext): Effect.Eff
       (open) => Effect.promise(() => open.close()),
     )
     const delivery = yield* Effect.forkScoped(live.deliver(context.emit))
+    const walls = yield* wallsOf(context)
     const began = yield* Clock.currentTimeMillis
     let finished = false
     const group = yield* Effect.acquireRelease(
-      start(args.command, context, (chunk) => {
+      start(args.command, context, walls, (chunk) => {
         live.push(capture.push(chunk))
         return file.started || capture.overflowing ? file.append(capture.release()) : undefined
       }),

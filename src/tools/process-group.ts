@@ -18,6 +18,8 @@ export interface ProcessOptions {
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
   readonly shell: "bash" | "sh"
+  /** What runs the shell that runs the command, with its arguments; empty for nothing. */
+  readonly prefix?: ReadonlyArray<string>
   /** Takes output as it comes; while the promise that it may return is pending, no more is read. */
   readonly onOutput: (chunk: Buffer) => Promise<void> | undefined
 }
@@ -43,13 +45,13 @@ const guard =
   '{ while read -r mark <&3; do printf %s "$mark"; exit 0; done; trap "" TERM; kill -TERM 0; sleep 2; kill -KILL 0; } </dev/null 2>/dev/null'
 
 /**
- * The command is `$1`, its shell `$0`. With bash the output goes through `cat` to a real pipe: Node's pipes are sockets, which
+ * The arguments are the command line: the prefix, then the shell with the command. With bash the output goes through `cat` to a real pipe: Node's pipes are sockets, which
  * `/dev/stderr` cannot open. The second `cat` keeps background processes from dying of a closed pipe. 63 is the descriptor that bash
  * itself holds of that pipe; inherited, it would keep the pipe open for a background process that has sent its output elsewhere.
  */
 const launchers = {
-  bash: `exec > >(exec 3<&-; trap "" TERM; cat; exec cat >/dev/null) 2>&1; ${guard} 63>&- & exec "$0" -c "$1" 3<&- 63>&-`,
-  sh: `exec 2>&1; ${guard} & exec "$0" -c "$1" 3<&-`,
+  bash: `exec > >(exec 3<&-; trap "" TERM; cat; exec cat >/dev/null) 2>&1; ${guard} 63>&- & exec "$@" 3<&- 63>&-`,
+  sh: `exec 2>&1; ${guard} & exec "$@" 3<&-`,
 }
 
 const wait = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds))
@@ -82,7 +84,8 @@ export class ProcessGroup {
   static async start(options: ProcessOptions): Promise<ProcessGroup> {
     // Loaded with the first command: it would cost every start of the program.
     const { execa } = await import("execa")
-    const child = execa(options.shell, ["-c", launchers[options.shell], options.shell, options.command], {
+    const { command, prefix = [], shell } = options
+    const child = execa(shell, ["-c", launchers[shell], shell, ...prefix, shell, "-c", command], {
       cwd: options.cwd,
       env: options.env,
       extendEnv: false,

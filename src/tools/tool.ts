@@ -101,6 +101,19 @@ export interface Workspace {
   readonly confined: boolean
   /** Environment of commands; secrets of the node are not in it. */
   readonly env?: Readonly<Record<string, string>>
+  /** Walls of the operating system around commands. Absent: none. */
+  readonly sandbox?: CommandSandbox
+}
+
+/** How commands are walled in; see docs/sandbox.md. */
+export interface CommandSandbox {
+  /** `auto`: where the host can; `required`: or else they are refused. */
+  readonly mode: "auto" | "required"
+  readonly network: boolean
+  /** Absolute paths of directories that commands may write to beside the workspace. */
+  readonly writable: ReadonlyArray<string>
+  /** Absolute paths of directories and files that commands do not see: the node's own. */
+  readonly hidden: ReadonlyArray<string>
 }
 
 /** A tool. `R` are services that its code needs, provided when the node is built. */

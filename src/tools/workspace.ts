@@ -12,6 +12,7 @@ import { homedir } from "node:os"
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from "node:path"
 import { Data, Effect } from "effect"
 import { errorCode } from "../domain/error-code.ts"
+import { isInside } from "./inside.ts"
 import type { Workspace } from "./tool.ts"
 
 /** A path of a call, resolved. */
@@ -78,10 +79,6 @@ export const reasonOf = (error: unknown): string => {
       return error instanceof Error ? error.message : String(error)
   }
 }
-
-/** Whether an absolute path is `root` or below it. Both without links. */
-const isInside = (root: string, path: string): boolean =>
-  path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
 
 /** The canonical form of an absolute path, of which the end need not exist. */
 const canonicalize = async (path: string, links: { left: number }): Promise<string> => {
