@@ -9,7 +9,8 @@ export const main = async (invocation: Invocation): Promise<number> => {
     process.stdin.isTTY !== true ||
     invocation.get(option.prompt) !== undefined ||
     invocation.get(option.inputFormat) !== undefined ||
-    invocation.get(option.outputFormat) !== undefined
+    invocation.get(option.outputFormat) !== undefined ||
+    invocation.get(option.jsonSchema) !== undefined
   const { main: run } = single ? await import("./run.ts") : await import("./chat.ts")
   return run(invocation)
 }

@@ -93,8 +93,14 @@ export const unix = text("unix", "PATH", "Serve on a unix socket (file mode 0600
 
 export const stdio = flag("stdio", "Serve on stdin and stdout")
 
+export const jsonSchema = text(
+  "json-schema",
+  "FILE",
+  "Answer with a value that fits this JSON Schema (a file, or the schema itself), and print the value only",
+)
+
 /** What a conversation runs with. */
 export const agentOptions: ReadonlyArray<Option<unknown>> = [continueLatest, conversation, model, effort, mode, cwd, db]
 
 /** What a single prompt takes besides. */
-export const formatOptions: ReadonlyArray<Option<unknown>> = [outputFormat, inputFormat]
+export const formatOptions: ReadonlyArray<Option<unknown>> = [outputFormat, inputFormat, jsonSchema]

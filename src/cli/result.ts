@@ -1,8 +1,10 @@
 /**
  * The result of one prompt as programs read it: one JSON object on one line.
  */
+import type { Json } from "../domain/json.ts"
 import type { UnansweredReason } from "../domain/submission.ts"
 import type { Usage } from "../domain/usage.ts"
+import type { Structured } from "./json-schema.ts"
 import type { Outcome } from "./prompt-run.ts"
 
 export interface RunResult {
@@ -17,6 +19,8 @@ export interface RunResult {
   readonly usage: Usage | null
   readonly turns: number
   readonly duration_ms: number
+  /** The answer as a value, null where there is none; only with `--json-schema`. */
+  readonly structured_output?: Json
   readonly is_error: boolean
   /** What failed and what to do; only with `is_error`. */
   readonly error?: string
@@ -46,9 +50,10 @@ export const errorOf = (outcome: Outcome): string | null => {
 export const howToGoOn = (conversation: number): string =>
   `type /retry or /cancel in: super-pi chat --conversation ${conversation} (session.retry and session.cancel over JSON-RPC)`
 
-export const resultOf = (outcome: Outcome): RunResult => {
+/** `structured`: what came of the answer as a value, where one was wanted. */
+export const resultOf = (outcome: Outcome, structured: Structured | null = null): RunResult => {
   const { settled } = outcome
-  const error = errorOf(outcome)
+  const error = errorOf(outcome) ?? structured?.error ?? null
   return {
     type: "result",
     conversation_id: settled.conversation_id,
@@ -59,6 +64,7 @@ export const resultOf = (outcome: Outcome): RunResult => {
     usage: settled.usage,
     turns: settled.turns,
     duration_ms: outcome.durationMs,
+    ...(structured === null ? {} : { structured_output: structured.value }),
     is_error: error !== null,
     ...(error === null ? {} : { error }),
   }

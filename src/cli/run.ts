@@ -8,11 +8,13 @@ import type { SessionsService } from "../actors/sessions.ts"
 import type { Event } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
+import type { JsonObject } from "../domain/json.ts"
 import { oneLine, sanitize } from "../protocols/terminal/sanitize.ts"
 import type { Invocation } from "./arguments.ts"
 import { nodeOptionsOf } from "./context.ts"
 import { type Choice, choiceOf, openConversation, titleOf } from "./conversation.ts"
 import { type CommandFailure, ExitCode, usageFailure } from "./exit.ts"
+import { readJsonSchema, type Structured, structuredOf } from "./json-schema.ts"
 import { modelOf } from "./model-check.ts"
 import { openSessions } from "./node.ts"
 import * as option from "./options.ts"
@@ -88,10 +90,12 @@ const trouble = () => {
 }
 
 /** Prints how a prompt ended; gives the exit code. */
-const conclude = (outcome: Outcome, format: Format): number => {
-  const error = errorOf(outcome)
-  if (format !== "text") printLine(resultOf(outcome))
-  else if (error === null) {
+const conclude = ({ outcome, structured }: Asked, format: Format): number => {
+  const error = errorOf(outcome) ?? structured?.error ?? null
+  if (format !== "text") printLine(resultOf(outcome, structured))
+  else if (structured !== null) {
+    if (error === null) printLine(structured.value)
+  } else if (error === null) {
     const answer = outcome.settled.text ?? ""
     const shown = process.stdout.isTTY === true ? sanitize(answer) : answer
     process.stdout.write(shown === "" || shown.endsWith("\n") ? shown : `${shown}\n`)
@@ -101,14 +105,46 @@ const conclude = (outcome: Outcome, format: Format): number => {
   return outcome.interrupted ? ExitCode.interrupted : error === null ? ExitCode.ok : ExitCode.failure
 }
 
-const runOne = (sessions: SessionsService, choice: Choice, prompt: string, format: Format, signals: Signals) =>
+/** How a prompt ended, and what came of the value that was wanted; null where none was. */
+interface Asked {
+  readonly outcome: Outcome
+  readonly structured: Structured | null
+}
+
+/** Asks one prompt, where a schema is given for a value that fits it: for this prompt, and not for those that follow. */
+const answered = (
+  sessions: SessionsService,
+  conversationId: ConversationId,
+  prompt: string,
+  { format, schema, signals }: Way,
+): Effect.Effect<Asked, Failure> => {
+  const asked = ask(sessions, conversationId, prompt, format, signals)
+  if (schema === null) return Effect.map(asked, (outcome) => ({ outcome, structured: null }))
+  return Effect.gen(function* () {
+    const outcome = yield* asked
+    const structured = errorOf(outcome) === null ? yield* structuredOf(sessions, schema, outcome) : noValue
+    return { outcome, structured }
+  }).pipe(Effect.ensuring(Effect.ignore(sessions.configure({ conversationId, agent: { outputSchema: null } }))))
+}
+
+/** Why there is none is the outcome's to say. */
+const noValue: Structured = { value: null, error: "" }
+
+/** How prompts are asked. */
+interface Way {
+  readonly format: Format
+  readonly signals: Signals
+  readonly schema: JsonObject | null
+}
+
+const runOne = (sessions: SessionsService, choice: Choice, prompt: string, way: Way) =>
   Effect.gen(function* () {
     const { conversation_id } = yield* openConversation(sessions, choice, titleOf(prompt))
-    return conclude(yield* ask(sessions, conversation_id, prompt, format, signals), format)
+    return conclude(yield* answered(sessions, conversation_id, prompt, way), way.format)
   })
 
 /** One result line per input line; a failing one does not end the others. The exit code is that of the worst. */
-const runLines = (sessions: SessionsService, first: Choice, format: Format, signals: Signals) =>
+const runLines = (sessions: SessionsService, first: Choice, way: Way) =>
   Effect.gen(function* () {
     let current: Choice = first
     let code: number = ExitCode.ok
@@ -131,7 +167,7 @@ const runLines = (sessions: SessionsService, first: Choice, format: Format, sign
         yield* Effect.gen(function* () {
           const { conversation_id } = yield* openConversation(sessions, choice, titleOf(input.prompt))
           current = { ...fresh, id: conversation_id }
-          const ended = conclude(yield* ask(sessions, conversation_id, input.prompt, format, signals), format)
+          const ended = conclude(yield* answered(sessions, conversation_id, input.prompt, way), way.format)
           if (ended !== ExitCode.ok) code = ended
         }).pipe(
           Effect.catchAll((error: Failure | CommandFailure) =>
@@ -149,6 +185,16 @@ const runLines = (sessions: SessionsService, first: Choice, format: Format, sign
     return code
   })
 
+/** The choices of conversations that answer by a schema. */
+const withSchema = (choice: Choice, outputSchema: JsonObject | null): Choice =>
+  outputSchema === null
+    ? choice
+    : {
+        ...choice,
+        fresh: { ...choice.fresh, outputSchema },
+        overrides: { ...choice.overrides, outputSchema },
+      }
+
 export const main = async (invocation: Invocation): Promise<number> => {
   const lines = invocation.get(option.inputFormat) === "stream-json"
   const format: Format = invocation.get(option.outputFormat) ?? (lines ? "json" : "text")
@@ -157,16 +203,17 @@ export const main = async (invocation: Invocation): Promise<number> => {
   if (lines && (invocation.words.length > 0 || (invocation.get(option.prompt) ?? "") !== "")) {
     throw usageFailure("--input-format stream-json reads its prompts from stdin; leave the prompt out")
   }
-  const choice = choiceOf(invocation)
+  const schemaGiven = invocation.get(option.jsonSchema)
+  const schema = schemaGiven === undefined ? null : await readJsonSchema(schemaGiven)
+  const choice = withSchema(choiceOf(invocation), schema)
   const prompt = lines ? "" : await promptOf(invocation)
   const options = nodeOptionsOf(invocation)
   return runCommand((signals) => {
+    const way: Way = { format, signals, schema }
     const program = Effect.gen(function* () {
       yield* modelOf(choice, options)
       const sessions = yield* openSessions(options)
-      return yield* lines
-        ? runLines(sessions, choice, format, signals)
-        : runOne(sessions, choice, prompt, format, signals)
+      return yield* lines ? runLines(sessions, choice, way) : runOne(sessions, choice, prompt, way)
     })
     if (format === "text") return program
     return Effect.tapError(program, (error) => Effect.sync(() => printLine(failedResult(lineOf(error), choice.id))))

@@ -66,11 +66,11 @@ const linesOf = (errors: ReadonlyArray<ErrorObject>): ReadonlyArray<string> => {
 /** `verbose` gives the value with each error. */
 const options = { allErrors: true, strict: false, logger: false, verbose: true } as const
 
-/** The validator of a draft, which `$schema` names. */
+/** The validator of a draft, which `$schema` names. A bundled CommonJS module has a default export and no named ones. */
 const loaders = {
-  "2020-12": () => import("ajv/dist/2020.js").then(({ Ajv2020 }) => new Ajv2020(options)),
-  "2019-09": () => import("ajv/dist/2019.js").then(({ Ajv2019 }) => new Ajv2019(options)),
-  "draft-07": () => import("ajv").then(({ Ajv }) => new Ajv(options)),
+  "2020-12": () => import("ajv/dist/2020.js").then((loaded) => new loaded.default.Ajv2020(options)),
+  "2019-09": () => import("ajv/dist/2019.js").then((loaded) => new loaded.default.Ajv2019(options)),
+  "draft-07": () => import("ajv").then((loaded) => new loaded.default.Ajv(options)),
 } as const
 
 const draftOf = (schema: JsonObject): keyof typeof loaders | null | undefined => {
