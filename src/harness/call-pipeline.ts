@@ -25,6 +25,8 @@ export type CallDecision =
       readonly title: string
       readonly reason: string
       readonly remember?: Remembered
+      /** The shortest that one of them waits, in ms. */
+      readonly timeoutMs?: number
     }
   | { readonly type: "block"; readonly reason: string }
 
@@ -92,7 +94,11 @@ export const beforeTool = (
       if (first === undefined) return { decision: { type: "run", args: call.args }, trail }
       const reason = [...new Set(asks.map((one) => one.reason))].join("\n")
       const remember = rememberedOf(asks)
-      const kept = remember === null ? {} : { remember }
+      const timeouts = asks.flatMap(({ timeoutMs }) => (timeoutMs === undefined ? [] : [timeoutMs]))
+      const kept = {
+        ...(remember === null ? {} : { remember }),
+        ...(timeouts.length === 0 ? {} : { timeoutMs: Math.min(...timeouts) }),
+      }
       return { decision: { type: "ask", args: call.args, title: first.title, reason, ...kept }, trail }
     }
     return blocked(`Blocked: plugins rewrote the arguments ${roundsAtMost} times.`)

@@ -52,8 +52,8 @@ const judge = (call: ToolCallPart, judging: Judging, runner: HookRunner): Effect
     if (beyond !== null) return { type: "refuse", blocked: true, reason: beyond, ...noted }
     const run = runVerdict(tool, args)
     if (decision.type === "run") return { ...run, ...noted }
-    const { reason, remember, title } = decision
-    return { ...run, ...noted, ask: { title, reason, ...(remember === undefined ? {} : { remember }) } }
+    const { args: _, type: __, ...ask } = decision
+    return { ...run, ...noted, ask }
   })
 
 /** Each call's verdict in call order; one after the other, so that plugins see them as they were made. */

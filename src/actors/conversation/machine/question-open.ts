@@ -7,9 +7,10 @@ import type { TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { ToolCallPart } from "../../../domain/message.ts"
 import type { QuestionBody, QuestionEnd, QuestionInput, Remembered } from "../../../domain/question.ts"
-import { outcomeOf, questionTimeoutMs, questionView, resultOf } from "../../../domain/question.ts"
+import { outcomeOf, questionTimeoutMs, questionView, refusalText, resultOf } from "../../../domain/question.ts"
 import type { TaskOutcome } from "../../../domain/task.ts"
 import { TaskKind } from "../../../domain/task.ts"
+import type { TrailStep } from "../../../domain/trail.ts"
 import type { AskFirst, Question, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
 
@@ -112,12 +113,30 @@ export const askForCall = (d: Draft, owner: TaskId, call: ToolCallPart, args: Js
 }
 
 /** A verdict that asks becomes a refusal where nobody can be asked. */
-export const orRefused = (verdict: Verdict, nobody: string | null): Verdict =>
-  verdict.type === "run" && verdict.ask !== undefined && nobody !== null
-    ? {
-        type: "refuse",
-        blocked: true,
-        reason: `${verdict.ask.reason} Nobody could be asked: ${nobody}.`,
-        question: "nobody",
-      }
-    : verdict
+export const orRefused = (d: Draft, verdict: Verdict): Verdict => {
+  const nobody = verdict.type === "run" && verdict.ask !== undefined ? nobodyToAsk(d) : null
+  if (verdict.type !== "run" || verdict.ask === undefined || nobody === null) return verdict
+  const { now } = d.env
+  const step = questionStep("nobody", { rule: null, reason: nobody, at: now, since: now })
+  return {
+    type: "refuse",
+    blocked: true,
+    reason: refusalText(verdict.ask.reason, { type: "nobody", reason: nobody }),
+    question: "nobody",
+    trail: [...(verdict.trail ?? []), step],
+  }
+}
+
+/** What a question came to, in the decision trail of its call. `since`: when it was asked. */
+export const questionStep = (
+  decision: string,
+  of: { readonly rule: string | null; readonly reason: string | null; readonly at: number; readonly since: number },
+): TrailStep => ({
+  plugin: "question",
+  hook: "beforeTool",
+  decision,
+  rule: of.rule,
+  reason: of.reason,
+  at: of.at,
+  ms: Math.max(0, of.at - of.since),
+})

@@ -8,14 +8,14 @@
 import { DocumentKind } from "../../../domain/document.ts"
 import { NotFound } from "../../../domain/failure.ts"
 import type { TaskId } from "../../../domain/ids.ts"
-import type { Json } from "../../../domain/json.ts"
+import { isJsonObject, type Json } from "../../../domain/json.ts"
 import type { AskOutcome, QuestionEnd } from "../../../domain/question.ts"
 import { outcomeOf, questionOf, refusalDetails, refusalText, resultOf } from "../../../domain/question.ts"
 import { remember } from "../../../domain/remembered.ts"
 import { TaskKind } from "../../../domain/task.ts"
 import type { CallSlot, Decision, MachineEvent, Question, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
-import { armQuestions, endQuestion, nobodyToAsk, openQuestion, publishQuestion } from "./question-open.ts"
+import { armQuestions, endQuestion, nobodyToAsk, openQuestion, publishQuestion, questionStep } from "./question-open.ts"
 import { advance, refuseCall, setSlot } from "./tools.ts"
 
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
@@ -52,15 +52,27 @@ export const expireQuestions = (d: Draft): Decision => {
 /** Ends a question, then the waiting of its call. */
 const settle = (d: Draft, question: Question, end: QuestionEnd): void => {
   endQuestion(d, question, end)
-  const slot = d.data.run?.calls.find((one) => one.task.id === question.task.owner)
+  const found = d.data.run?.calls.find((one) => one.task.id === question.task.owner)
   const { body } = question.input
-  if (slot?.status !== "asking" || body.kind !== "permission") return
+  if (found?.status !== "asking" || body.kind !== "permission") return
+  const slot = noted(found, question, end)
   const outcome = outcomeOf(end)
   if (outcome.type === "allowed") setSlot(d, { ...slot, status: "pending" })
   else if (outcome.type !== "answered") {
     refuseCall(d, slot, refusalText(body.reason, outcome), refusalDetails(question.task.id, resultOf(end)))
   }
   advance(d)
+}
+
+/** A call with what its question came to in its decision trail, in memory and in its row. */
+const noted = (slot: CallSlot, { input }: Question, end: QuestionEnd): CallSlot => {
+  const decision = end.type === "answered" && typeof end.answer === "string" ? end.answer : end.type
+  const rule = end.type === "answered" ? end.by : null
+  const reason = end.type === "withdrawn" ? end.reason : null
+  const step = questionStep(decision, { rule, reason, at: end.at, since: input.createdAt })
+  const trail = [...(slot.trail ?? []), step]
+  const intent = isJsonObject(slot.task.input) ? slot.task.input : {}
+  return { ...slot, trail, task: { ...slot.task, input: { ...intent, trail: trail.map((one) => ({ ...one })) } } }
 }
 
 /** A tool, or a turn, asks. Asked again under the same key, it waits for the question that is open. */

@@ -17,8 +17,10 @@ import { compactBeside } from "./compact.ts"
 import { applyControl, endAsked } from "./control.ts"
 import type { CallSlot, Decision, Finished, MachineEvent, Run, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
+import { tellEnded, yieldAnswer, yielded } from "./hooked.ts"
+import { inputCallEnded } from "./input.ts"
 import { appendDraft } from "./place.ts"
-import { askForCall, nobodyToAsk, orRefused } from "./question-open.ts"
+import { askForCall, orRefused } from "./question-open.ts"
 import {
   abortRun,
   addAssistant,
@@ -54,6 +56,10 @@ export const responded = (d: Draft, event: EventOf<"responded">): Decision => {
     const entry = addAssistant(d, content, stopReason, usage)
     countUsage(d, usage)
     clearLive(d)
+    if (d.env.hooks?.has("onYield") === true) {
+      yieldAnswer(d, entry, stopReason, textOf(content))
+      return d.done()
+    }
     answerRun(d, entry, stopReason, textOf(content))
     if (d.data.run === null) compactBeside(d, { model, window })
     return d.done()
@@ -76,10 +82,9 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   const { finished } = run
   if (finished === null) return d.done()
   const calls = callsOf(finished)
-  const nobody = nobodyToAsk(d)
   const verdicts = calls.map(
     (_, at): Verdict =>
-      orRefused(event.verdicts[at] ?? { type: "refuse", blocked: false, reason: "the call was not prepared" }, nobody),
+      orRefused(d, event.verdicts[at] ?? { type: "refuse", blocked: false, reason: "the call was not prepared" }),
   )
   const sequential = verdicts.some((verdict) => verdict.type === "run" && verdict.execution === "sequential")
   const parallel = sequential ? 1 : d.env.policy.parallelCalls
@@ -215,6 +220,7 @@ export const endCall = (d: Draft, slot: CallSlot, given: ToolResult, reason: str
 
 /** A call ended: commit its result, start what waited for the slot, go on when the batch is complete. */
 export const toolEnded = (d: Draft, event: EventOf<"toolEnded">): Decision => {
+  if (inputCallEnded(d, event.task, event.result)) return d.done()
   const slot = d.data.run?.calls.find((other) => other.task.id === event.task)
   if (slot === undefined || slot.status !== "running") return d.done()
   const said = event.trail ?? []
@@ -268,6 +274,7 @@ export const endBatch = (d: Draft): void => {
     return
   }
   clearLive(d)
+  if (tellEnded(d)) return
   const checkpoint = checkpointOf(run.generation)
   const end = checkpoint.phase === "tools" ? endAsked(run, checkpoint.calls) : null
   if (end === null || checkpoint.phase !== "tools") {
@@ -305,6 +312,10 @@ export const flush = (d: Draft): Decision => {
 export const jobEnded = (d: Draft, event: EventOf<"jobEnded">): Decision => {
   const { job, end } = event
   const run: Run | null = d.data.run
+  if (job.type === "tool") {
+    const output = [text(lostCall(end, run?.cancelling === true))]
+    if (inputCallEnded(d, job.task, { output, isError: true, inDoubt: true })) return d.done()
+  }
   if (run === null) return d.done()
   if (job.type === "tool") {
     const slot = run.calls.find((other) => other.task.id === job.task)
@@ -315,12 +326,23 @@ export const jobEnded = (d: Draft, event: EventOf<"jobEnded">): Decision => {
     advance(d)
     return d.done()
   }
-  if (job.type === "reconcile" || job.type === "compaction" || job.token !== run.token) return d.done()
+  if (!("token" in job) || job.token !== run.token) return d.done()
   if (run.cancelling) abortRun(d)
+  else if (job.type === "hook") hookDone(d, null)
   else if (end.type === "crashed") {
     failRun(d, "internal", `${end.message} (reference ${end.reference}; see the log)`, end.reference)
   } else failRun(d, "internal", "the request was stopped", "stopped")
   return d.done()
+}
+
+/** The plugins that the run waited for are done. */
+export const hookDone = (d: Draft, next: EventOf<"yielded">["next"]): void => {
+  if (checkpointOf(d.run.generation).phase === "yield") {
+    yielded(d, { next })
+    return
+  }
+  d.patchRun({ told: true })
+  endBatch(d)
 }
 
 const lostCall = (end: EventOf<"jobEnded">["end"], cancelling: boolean): string => {
