@@ -285,8 +285,11 @@ const everything = (reads: StoreReads) =>
 /** What the model says to a list of commits: its records, and the refusals by tag. The engine's numbers are given to it. */
 const model = (commits: ReadonlyArray<Commit>, numbers: ReadonlyArray<Seq | null>) => {
   let records: Records = noRecords
+  let last = 0
   const refusals = commits.map((commit, index) => {
-    const result = applyCommit(records, commit, numbers[index] ?? as<Seq>(1))
+    // What was refused has no number; what it would have had decides whether a document changed since.
+    last = numbers[index] ?? last + 1
+    const result = applyCommit(records, commit, as<Seq>(last))
     if (Either.isRight(result)) records = result.right
     return Either.isLeft(result) ? result.left._tag : null
   })
