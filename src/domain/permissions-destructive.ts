@@ -113,6 +113,8 @@ export interface Destructive {
   /** For people: the command and what it does. */
   readonly reason: string
   readonly rule: string
+  /** Whether a person may allow exactly this command for the session: not where a redirection or something unknown destroys. */
+  readonly keeps: boolean
 }
 
 const short = (source: string): string => (source.length > 120 ? `${source.slice(0, 117)}…` : source)
@@ -123,16 +125,19 @@ export const destructiveIn = (script: ShellScript, more: ReadonlyArray<CommandPa
   for (const command of script.commands) {
     for (const [pattern, what] of all) {
       if (command.words[0]?.value == null || denies(pattern, command) !== "yes") continue
-      return { rule: pattern.text, reason: `\`${short(command.source)}\` ${what}` }
+      return { rule: pattern.text, reason: `\`${short(command.source)}\` ${what}`, keeps: true }
     }
     const what = ofCommand(command)
-    if (what !== null) return { rule: "built in", reason: `\`${short(command.source)}\` ${what}` }
+    if (what !== null) return { rule: "built in", reason: `\`${short(command.source)}\` ${what}`, keeps: false }
   }
-  if (isForkBomb(script)) return { rule: "fork bomb", reason: "the command starts itself without end" }
+  if (isForkBomb(script)) return { rule: "fork bomb", reason: "the command starts itself without end", keeps: false }
   const shells = script.opaque.find(
     (one) => !one.code && /from a pipe|is not known|something that is not known/.test(one.reason),
   )
-  if (shells !== undefined) return { rule: "unknown command", reason: `\`${short(shells.source)}\`: ${shells.reason}` }
+  if (shells !== undefined)
+    return { rule: "unknown command", reason: `\`${short(shells.source)}\`: ${shells.reason}`, keeps: false }
   const fault = script.faults[0]
-  return fault === undefined ? null : { rule: "unknown command", reason: `the command cannot be read: ${fault}` }
+  return fault === undefined
+    ? null
+    : { rule: "unknown command", reason: `the command cannot be read: ${fault}`, keeps: false }
 }

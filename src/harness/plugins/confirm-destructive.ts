@@ -38,8 +38,10 @@ export const confirmDestructive = definePlugin({
           Either.match(parsePattern(text), { onLeft: () => [], onRight: (one) => [one] }),
         )
         const found = destructiveIn(script, more)
-        if (found === null || judgeAllowed(script, allowedBefore(agent.settingsOverride)) === null) return undefined
-        const commands = patternsOf(script, [])
+        if (found === null) return undefined
+        const commands = found.keeps ? patternsOf(script, []) : []
+        if (commands.length > 0 && judgeAllowed(script, allowedBefore(agent.settingsOverride)) === null)
+          return undefined
         return {
           type: "ask",
           rule: found.rule,
