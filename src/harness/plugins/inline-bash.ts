@@ -1,7 +1,7 @@
 /**
  * Plugin InlineBash: `!{command}` in a prompt is run before the prompt is placed, and its output stands in its place: one request less.
  * The commands run as calls of the tool `bash`, with a committed intent and under the rules for commands; one that fails or is blocked
- * shows that in its place. docs/plugins.md has what counts as a command.
+ * shows that in its place. docs/flow.md has what counts as a command.
  */
 import { Effect, Schema } from "effect"
 import type { TextPart, UserPart } from "../../domain/message.ts"
