@@ -6,6 +6,7 @@ import { defaultPolicy, type Policy } from "./actors/conversation/machine/data.t
 import type { ConversationSettingsService } from "./actors/conversation/settings.ts"
 import type { Prices } from "./domain/budget.ts"
 import type { Effort, ExecutionMode } from "./domain/document.ts"
+import { defaultWorkspaceSettings, type WorkspaceSettings } from "./tools/workspace-settings.ts"
 
 /** How long an idle conversation stays in memory, in ms. */
 const idleMs = 30_000
@@ -20,6 +21,7 @@ export const nodeSettings = (options: {
   readonly mode?: ExecutionMode | undefined
   readonly effort?: Effort | undefined
   readonly confined?: boolean | undefined
+  readonly workspaces?: Partial<WorkspaceSettings> | undefined
   readonly policy?: Partial<Policy> | undefined
   readonly idleMs?: number | undefined
   readonly prices?: Prices | undefined
@@ -30,6 +32,7 @@ export const nodeSettings = (options: {
   defaultEffort: options.effort,
   defaultCwd: options.cwd,
   confined: options.confined ?? true,
+  workspaces: { ...defaultWorkspaceSettings, ...options.workspaces },
   platform: `${platform()} ${release()}`,
   idleMs: options.idleMs ?? idleMs,
   prices: options.prices ?? {},

@@ -3,7 +3,11 @@
  */
 import { Schema } from "effect"
 
-const network = { network: Schema.optionalWith(Schema.Boolean, { exact: true }) }
+const network = {
+  network: Schema.optionalWith(Schema.Boolean, { exact: true }),
+  /** Walls around commands; absent: what the node says, which a workspace cannot lower from `required`. */
+  sandbox: Schema.optionalWith(Schema.Literal("off", "auto", "required"), { exact: true }),
+}
 
 /** `local` is the working directory; `knowledge` the roots of the setting `knowledgePaths`; `none` has neither files nor commands. */
 export const WorkspaceSpec = Schema.Union(

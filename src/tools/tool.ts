@@ -99,6 +99,8 @@ export interface Workspace {
   readonly root: string
   /** Whether file tools may leave the root (symlinks followed). */
   readonly confined: boolean
+  /** Further roots of a confined workspace; paths are relative to the first. */
+  readonly also?: ReadonlyArray<string>
   /** Environment of commands; secrets of the node are not in it. */
   readonly env?: Readonly<Record<string, string>>
   /** Walls of the operating system around commands. Absent: none. */

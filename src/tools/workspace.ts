@@ -135,7 +135,8 @@ export const resolvePath = (
       ),
     )
     const canonical = yield* attempt(() => canonicalize(absolutize(root, given), { left: maxLinks }))
-    if (workspace.confined && !isInside(root, canonical) && !alsoInside(canonical)) {
+    const inside = isInside(root, canonical) || (workspace.also ?? []).some((other) => isInside(other, canonical))
+    if (workspace.confined && !inside && !alsoInside(canonical)) {
       return yield* new OutsideWorkspace({ path: given, canonical, root })
     }
     const stat = yield* attempt(() =>

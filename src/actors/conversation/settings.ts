@@ -5,6 +5,7 @@ import { Context } from "effect"
 import type { Prices } from "../../domain/budget.ts"
 import type { Effort, ExecutionMode } from "../../domain/document.ts"
 import type { ConversationId } from "../../domain/ids.ts"
+import type { WorkspaceSettings } from "../../tools/workspace-settings.ts"
 import type { Children } from "./children-port.ts"
 import type { CompactionSlots } from "./compaction-slots.ts"
 import type { Policy } from "./machine/data.ts"
@@ -18,6 +19,8 @@ export interface ConversationSettingsService {
   /** Absolute working directory of conversations that name none. */
   readonly defaultCwd: string
   readonly confined: boolean
+  /** Default: no sandbox, no knowledge, scratch directories among the system's temporary files. */
+  readonly workspaces?: WorkspaceSettings
   readonly platform: string
   /** An idle conversation without watchers leaves memory after this time. Default 30,000 ms. */
   readonly idleMs: number
