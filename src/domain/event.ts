@@ -11,9 +11,9 @@ import { ConversationId, EntryId, SubmissionId, TaskId } from "./ids.ts"
 import { Json, JsonObject } from "./json.ts"
 import { AssistantPart, StopReason, UserPart } from "./message.ts"
 import { choiceFields, permissionFields, QuestionAnswer, QuestionResult, QuestionView } from "./question.ts"
-import { SubmissionStatus, UnansweredReason } from "./submission.ts"
 import { SubagentStatus } from "./subagent.ts"
 import { SubagentRole } from "./subagent-role.ts"
+import { SubmissionStatus, UnansweredReason } from "./submission.ts"
 import { Usage } from "./usage.ts"
 
 /** States of the conversation machine. */

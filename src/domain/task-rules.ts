@@ -12,6 +12,7 @@ const conversationKinds: ReadonlySet<string> = new Set<string>([
   TaskKind.compaction,
   TaskKind.question,
   TaskKind.subagent,
+  TaskKind.afterRun,
 ])
 
 /** Whether the task engine runs the task, not the conversation machine. */

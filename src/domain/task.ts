@@ -29,6 +29,7 @@ export const TaskKind = {
   compaction: "pi.compaction",
   question: "pi.question",
   subagent: "pi.subagent",
+  afterRun: "pi.after-run",
   scheduleRun: "pi.schedule-run",
 } as const
 

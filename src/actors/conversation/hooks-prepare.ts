@@ -32,6 +32,8 @@ export interface HookedPreparation {
   readonly now: () => { readonly ground: Ground; readonly preparation: Preparation }
   readonly messages: () => ReadonlyArray<Message>
   readonly models: ModelsService
+  /** Ends when the hooks of the run before are done: what they change is there when this one begins. */
+  readonly settled: Effect.Effect<void>
   readonly began: () => void
   readonly overlay: (overlay: Overlay | null) => void
   readonly send: Send
@@ -91,6 +93,7 @@ export const hookedPrepareJob = (options: HookedPreparation): Effect.Effect<void
     if (fault !== null) {
       return yield* new ModelRejected({ model: "", status: null, detail: fault.message })
     }
+    yield* options.settled
     if (runner !== null && turn === 1 && !begun && hooks.has("beforeAgentStart")) {
       const agent = yield* beforeAgentStart(runner, inputs)
       if (agent !== null) yield* configure(send, agent)

@@ -30,6 +30,8 @@ export interface GroundHost {
   readonly conversation: ConversationId
   /** 0 for a person's own conversation. */
   readonly depth: number
+  /** The choices with what their workspace can serve. */
+  readonly served: <A extends AgentDocument>(agent: A, tools: ToolsService) => A
   /** Where calls act, for the choices in force. */
   readonly workspaceOf: (agent: AgentDocument) => Workspace
   readonly notify: (level: "info" | "warning" | "error", message: string) => void
@@ -62,7 +64,14 @@ export class Grounds {
     const bare =
       agent.harness === undefined && (agent.plugins ?? []).length === 0 && (agent.outputSchema ?? null) === null
     this.ground = bare
-      ? { agent, tools: this.tools, hooks: noHooks, runner: null, identity: null, fault: null }
+      ? {
+          agent: this.host.served(agent, this.tools),
+          tools: this.tools,
+          hooks: noHooks,
+          runner: null,
+          identity: null,
+          fault: null,
+        }
       : this.made(agent, this.harnesses)
     return this.ground
   }
@@ -89,7 +98,7 @@ export class Grounds {
     const { harness, hooks, tools } = this.runner.pipeline
     const names = tools.list.map(({ spec }) => spec.name)
     return {
-      agent: effectiveAgent(agent, harness, this.defaultMode, names),
+      agent: this.host.served(effectiveAgent(agent, harness, this.defaultMode, names), tools),
       tools,
       hooks,
       runner: this.runner,

@@ -13,6 +13,10 @@ export const lastWords: ReadonlySet<MachineEvent["type"]> = new Set([
   "reconciled",
   "compacted",
   "compactionFailed",
+  "toldEnded",
+  "yielded",
+  "afterRunEnded",
+  "inputRead",
 ])
 
 /** Whether `event`, one of {@link lastWords}, is the last of `job`. */
@@ -24,19 +28,27 @@ export const isLastWord = (event: MachineEvent, job: Job): boolean => {
       return event.type === "reconciled" && event.task === job.task
     case "compaction":
       return (event.type === "compacted" || event.type === "compactionFailed") && event.task === job.task
+    case "afterRun":
+      return event.type === "afterRunEnded" && event.task === job.task
+    case "input":
+      return event.type === "inputRead" && event.submission === job.submission
     default:
       return "token" in event && event.token === job.token
   }
 }
 
-/** The jobs that an action stops: a cancel leaves compactions to be stopped one by one. */
+/** Jobs that do not belong to the run in progress: a cancel leaves them, or stops them one by one. */
+const beside: ReadonlySet<Job["type"]> = new Set(["compaction", "afterRun", "input"])
+
+/** The jobs that an action stops. */
 export const meantBy = <R extends { readonly job: Job }>(
   action: Extract<Action, { readonly type: "stopJobs" | "stopCompaction" }>,
   running: ReadonlyMap<number, R>,
 ): ReadonlyArray<R> =>
   [...running.values()].filter(({ job }) =>
-    action.type === "stopJobs" ? job.type !== "compaction" : job.type === "compaction" && job.task === action.task,
+    action.type === "stopJobs" ? !beside.has(job.type) : job.type === "compaction" && job.task === action.task,
   )
 
 /** The name of a job's actor, unique among those of its conversation. */
-export const labelOf = (job: Job): string => `${job.type}-${"task" in job ? job.task : job.token}`
+export const labelOf = (job: Job): string =>
+  `${job.type}-${"task" in job ? job.task : "token" in job ? job.token : job.submission}`

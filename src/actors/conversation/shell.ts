@@ -102,8 +102,9 @@ export class Shell {
 
   /** Nothing runs, waits or watches: the actor may leave memory. */
   get idle(): boolean {
-    const { compactions, state } = this.data
-    return state === "idle" && compactions.length === 0 && this.waiters.size === 0 && this.hub.watcherCount === 0
+    const { compactions, inputCalls = [], reading = [], state } = this.data
+    const busy = compactions.length + inputCalls.length + reading.length
+    return state === "idle" && busy === 0 && this.waiters.size === 0 && this.hub.watcherCount === 0
   }
 
   /** One event through the machine. An event that writes nothing and starts nothing is done at once, without a suspension. */
@@ -177,7 +178,11 @@ export class Shell {
     const to = this.data.state
     if (to !== from) {
       this.hub.publish({ type: "state_changed", from, to }, this.turn, now)
-      if (to === "idle") this.followUps.push(this.hibernation())
+      if (to === "idle") {
+        this.followUps.push(this.hibernation())
+        const cleared = this.workbench.settled()
+        if (cleared !== null) later.push(cleared)
+      }
       if (to === "idle" && from !== "recovering") this.services.settings.onSettled?.(this.data.conversation.id)
     }
     const change: Change =
@@ -260,6 +265,7 @@ export class Shell {
       random: this.random,
       policy,
       answerable: this.hub.answerable,
+      hooks: this.workbench.ground.hooks,
     }
   }
 
@@ -322,6 +328,12 @@ export class Shell {
       case "stopJobs":
       case "stopCompaction":
         return Effect.forEach(meantBy(action, this.jobs), ({ ref }) => this.self.fork(stop(ref)), { discard: true })
+      case "hook":
+        return this.start({ type: "hook", token: action.token }, this.workbench.hook(action))
+      case "afterRun":
+        return this.start({ type: "afterRun", task: action.task.id }, this.workbench.afterRun(action.task))
+      case "readInput":
+        return this.start({ type: "input", submission: action.row.id }, this.workbench.read(action.row))
       case "stopChildren":
       case "checkChildren":
         return Effect.forEach(tend(action, settings.children, this.send), (one) => this.self.fork(one), {

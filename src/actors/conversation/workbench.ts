@@ -2,10 +2,9 @@
  * Makes the jobs of one conversation on the ground that it stands on (hooks.ts): what needs no waiting is answered at once, anything else is an
  * Effect for a job. It owns what lives only in memory between them: resolved models, the history's check, the messages of one request.
  */
-import { Effect } from "effect"
-import type { AgentDocument } from "../../domain/document.ts"
+import { Deferred, Effect, FiberId } from "effect"
 import type { TaskId } from "../../domain/ids.ts"
-import type { Message, ToolCallPart } from "../../domain/message.ts"
+import { type Message, type ToolCallPart, text } from "../../domain/message.ts"
 import { depthOf } from "../../domain/subagent.ts"
 import type { HarnessesService } from "../../harness/registry.ts"
 import type { ModelsService } from "../../models/model.ts"
@@ -17,13 +16,15 @@ import { type Ground, Grounds } from "./hooks.ts"
 import { judgeWithHooks } from "./hooks-calls.ts"
 import { hookedModels } from "./hooks-model.ts"
 import { hookedPrepareJob, type Overlay } from "./hooks-prepare.ts"
+import { afterRunJob, hookJob, inputJob } from "./hooks-run.ts"
 import { modelJob, type Send, toolJob } from "./jobs.ts"
-import type { CallSlot, Data, MachineEvent, Verdict } from "./machine/data.ts"
+import type { Action, CallSlot, Data, MachineEvent, SubmissionRow, TaskRow, Verdict } from "./machine/data.ts"
 import { inputsOf, turnOf } from "./machine/run.ts"
 import { judgeAll, Preparer, requestFor } from "./prepare.ts"
 import { reconcileJob } from "./reconcile-job.ts"
 import { RequestHistory } from "./request-history.ts"
 import type { ConversationSettingsService } from "./settings.ts"
+import { Workspaces } from "./workspaces.ts"
 
 export interface WorkbenchParts {
   readonly store: StoreReads
@@ -41,26 +42,41 @@ export interface WorkbenchHost {
   readonly notify: (level: "info" | "warning" | "error", message: string) => void
 }
 
+/** Puts a note before what a call says. */
+const noted = (send: Send, note: string | null): Send =>
+  note === null
+    ? send
+    : (message) => {
+        if (message.type !== "toolEnded") return send(message)
+        const { result } = message
+        return send({ ...message, result: { ...result, output: [text(note), ...result.output] } })
+      }
+
 export class Workbench {
   private readonly parts: WorkbenchParts
   private readonly host: WorkbenchHost
+  private readonly workspaces: Workspaces
   private readonly grounds: Grounds
   private readonly preparer: Preparer
   private readonly history = new RequestHistory()
   private overlay: Overlay | null = null
   /** The run whose beginning was told to the plugins. */
   private begun: TaskId | null = null
+  /** Hooks of runs that ended, at work. */
+  private readonly ending = new Set<Deferred.Deferred<void>>()
 
   constructor(parts: WorkbenchParts, host: WorkbenchHost) {
     this.parts = parts
     this.host = host
     this.preparer = new Preparer(parts.models)
     const { conversation } = host.data()
+    this.workspaces = new Workspaces(parts.settings, conversation.id)
     this.grounds = new Grounds(parts.harnesses ?? null, parts.tools, parts.settings.defaultMode, {
       conversation: conversation.id,
       // A conversation of an application's task is no person's own either.
       depth: Math.max(depthOf(host.data().agent), conversation.owner === null ? 0 : 1),
-      workspaceOf: (agent) => this.workspaceOf(agent),
+      served: (agent, tools) => this.workspaces.served(agent, tools),
+      workspaceOf: (agent) => this.workspaces.of(agent),
       notify: host.notify,
     })
   }
@@ -76,14 +92,9 @@ export class Workbench {
     return agent === data.agent ? data : { ...data, agent }
   }
 
-  private workspaceOf(agent: AgentDocument) {
-    const { confined, defaultCwd } = this.parts.settings
-    return { root: agent.cwd ?? defaultCwd, confined }
-  }
-
   /** Where this conversation's calls act. */
   get place(): Place {
-    return { conversation: this.host.data().conversation.id, workspace: this.workspaceOf(this.ground.agent) }
+    return { conversation: this.host.data().conversation.id, workspace: this.workspaces.of(this.ground.agent) }
   }
 
   /** What the conversation is compacted for. */
@@ -127,8 +138,8 @@ export class Workbench {
   private prepareNow(token: number): MachineEvent | Effect.Effect<void> {
     const { ground } = this
     const { fault, hooks } = ground
-    if (fault !== null || hooks.has("beforeRequest") || hooks.has("beforeAgentStart"))
-      return this.prepareWithHooks(token)
+    const asks = hooks.has("beforeRequest") || hooks.has("beforeAgentStart") || this.ending.size > 0
+    if (fault !== null || asks) return this.prepareWithHooks(token)
     const preparation = this.preparation(token, ground)
     return this.preparer.atOnce(preparation) ?? this.preparer.job(preparation, this.host.send)
   }
@@ -139,6 +150,7 @@ export class Workbench {
     return hookedPrepareJob({
       token,
       turn: run === null ? 1 : turnOf(run.generation),
+      settled: Effect.suspend(() => Effect.forEach(this.ending, (done) => Deferred.await(done), { discard: true })),
       begun: run !== null && this.begun === run.generation.id,
       inputs: inputsOf(submissions),
       now: () => {
@@ -180,8 +192,44 @@ export class Workbench {
 
   /** The job that runs a call. */
   call(slot: CallSlot): Effect.Effect<void> {
-    const { runner, tools } = this.ground
-    return toolJob({ slot, place: this.place, tools, send: this.host.send, runner })
+    const { agent, runner, tools } = this.ground
+    const job = (send: Send) => toolJob({ slot, place: this.place, tools, send, runner })
+    const { run } = this.host.data()
+    const first = run?.submissions[0]?.id ?? 0
+    const used = run !== null && (turnOf(run.generation) > 1 || run.calls.some(({ status }) => status === "done"))
+    const ready = this.workspaces.prepare(agent, first, used)
+    return ready === null ? job(this.host.send) : Effect.flatMap(ready, (note) => job(noted(this.host.send, note)))
+  }
+
+  /** The conversation is idle: what was made for its task goes. */
+  settled(): Effect.Effect<void> | null {
+    return this.workspaces.settled(this.ground.agent)
+  }
+
+  private get judging() {
+    const { agent, tools } = this.ground
+    return { agent, mode: agent.mode ?? this.parts.settings.defaultMode, tools }
+  }
+
+  /** The job of hooks that the run waits for. */
+  hook(action: Extract<Action, { readonly type: "hook" }>): Effect.Effect<void> {
+    return hookJob(action, this.ground, this.host.send)
+  }
+
+  /** The job of the hooks of a run that ended. What the next run begins with waits for it. */
+  afterRun(task: TaskRow): Effect.Effect<void> {
+    const done = Deferred.unsafeMake<void>(FiberId.none)
+    this.ending.add(done)
+    const over = Effect.suspend(() => {
+      this.ending.delete(done)
+      return Deferred.succeed(done, undefined)
+    })
+    return Effect.ensuring(afterRunJob(task, this.ground, this.parts.store, this.host.send), over)
+  }
+
+  /** The job that reads an input. */
+  read(row: SubmissionRow): Effect.Effect<void> {
+    return inputJob(row, this.ground, this.judging, this.host.send)
   }
 
   /** The job that finds out what became of a call. */

@@ -7,8 +7,8 @@ import { textOf } from "../../domain/message.ts"
 import type { QuestionView } from "../../domain/question.ts"
 import { noUsage, type Usage } from "../../domain/usage.ts"
 import { compactionWords, duration, parkedWords, shortArguments } from "./format.ts"
-import { questionLines, settledLine } from "./question.ts"
 import { planLines } from "./plan.ts"
+import { questionLines, settledLine } from "./question.ts"
 import { oneLine, sanitizeChunk } from "./sanitize.ts"
 import type { Tone } from "./style.ts"
 import { truncate } from "./width.ts"
@@ -252,7 +252,9 @@ export const render = (view: View, event: Event): Rendered => {
     case "ui_request":
       return alone(view, questionBlocks({ ...event, kind: "choice" }))
     case "question_settled":
-      return alone(view, [line(event.result === "allowed" || event.result === "answered" ? "dim" : "warning", settledLine(event))])
+      return alone(view, [
+        line(event.result === "allowed" || event.result === "answered" ? "dim" : "warning", settledLine(event)),
+      ])
     case "notice": {
       const text = oneLine(event.message)
       // What is tried again every second is said once.

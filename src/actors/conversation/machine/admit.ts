@@ -10,6 +10,7 @@ import { cancelCompactions, stillStopping } from "./compaction-end.ts"
 import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { endQuestion } from "./question-open.ts"
+import { isReady, readQueue } from "./reading.ts"
 import { abortRun, startNext, startRun } from "./run.ts"
 import { refuseCall, unbegun, underway } from "./tools.ts"
 
@@ -41,12 +42,13 @@ export const submit = (d: Draft, event: EventOf<"submit">): Decision => {
     answer: null,
     createdAt: d.env.now,
   }
-  if (!busy && d.data.queue.length === 0) {
+  if (!busy && d.data.queue.length === 0 && isReady(d, row)) {
     startRun(d, [row])
   } else {
     d.putSubmission(row)
     d.setQueue([...d.data.queue, row])
-    if (!busy) startNext(d)
+    if (busy) readQueue(d)
+    else startNext(d)
   }
   d.succeed(event.reply, row)
   return d.done()

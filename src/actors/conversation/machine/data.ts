@@ -28,6 +28,7 @@ import type { Task } from "../../../domain/task.ts"
 import type { TrailStep } from "../../../domain/trail.ts"
 import type { Usage } from "../../../domain/usage.ts"
 import type { EntryDraft, InputEntry } from "../../../domain/write.ts"
+import type { HookName } from "../../../harness/plugin.ts"
 import type { ModelError } from "../../../models/model.ts"
 import type { Commit, Unstamped } from "../../../storage/store.ts"
 import type { Reconciliation, ToolResult } from "../../../tools/tool.ts"
@@ -93,6 +94,8 @@ export interface Run {
   readonly waits: number
   /** The service found the context of this turn too long once. */
   readonly overflowed: boolean
+  /** The plugins know that the calls of this turn have ended. */
+  readonly told?: boolean
   /** Subagents that this turn waits for. */
   readonly children: ReadonlyArray<Child>
 }
@@ -155,6 +158,19 @@ export interface Data {
   readonly compactionFailure: CompactionFailure | null
   /** Open questions, oldest first. */
   readonly questions: ReadonlyArray<Question>
+  /** What plugins still have to do after runs (after-run.ts); absent: nothing. */
+  readonly afterRuns?: ReadonlyArray<TaskRow>
+  /** Queued inputs that plugins read now, and commands of those that they have read (input.ts). */
+  readonly reading?: ReadonlyArray<SubmissionId>
+  readonly inputCalls?: ReadonlyArray<{ readonly submission: SubmissionId; readonly slot: CallSlot }>
+}
+
+/** A call of a response whose calls have all ended. */
+export interface EndedCall {
+  readonly id: string
+  readonly name: string
+  readonly args: Json
+  readonly isError: boolean
 }
 
 /** Where an answer goes: opaque to the machine. `A` only marks what is expected. */
@@ -326,6 +342,24 @@ export type MachineEvent =
   | { readonly type: "proceed"; readonly reply: Reply<void> }
   /** The node found that what was asked of the model so far exhausts the budget. */
   | { readonly type: "overBudget"; readonly token: number; readonly detail: string }
+  /** The plugins were told that the calls of the turn have ended. */
+  | { readonly type: "toldEnded"; readonly token: number }
+  /** The plugins said whether the answer is final: null, or what the run goes on with. */
+  | {
+      readonly type: "yielded"
+      readonly token: number
+      readonly next: { readonly content: ReadonlyArray<UserPart>; readonly plugins: ReadonlyArray<string> } | null
+    }
+  /** The plugins did what they do after a run. */
+  | { readonly type: "afterRunEnded"; readonly task: TaskId }
+  /** The plugins read a queued input; each command was judged as a call of `bash`. */
+  | {
+      readonly type: "inputRead"
+      readonly submission: SubmissionId
+      readonly content: ReadonlyArray<UserPart>
+      readonly agent: AgentDocument | null
+      readonly commands: ReadonlyArray<{ readonly verdict: Verdict; readonly maxBytes: number }>
+    }
   | { readonly type: "jobEnded"; readonly job: Job; readonly end: JobEnd }
   | { readonly type: "timer"; readonly timer: TimerName }
   | { readonly type: "settled" }
@@ -341,6 +375,10 @@ export type Job =
   | { readonly type: "tool"; readonly task: TaskId }
   | { readonly type: "reconcile"; readonly task: TaskId }
   | { readonly type: "compaction"; readonly task: TaskId }
+  /** Hooks that the run waits for, those of a run that ended, and those that read a queued input. */
+  | { readonly type: "hook"; readonly token: number }
+  | { readonly type: "afterRun"; readonly task: TaskId }
+  | { readonly type: "input"; readonly submission: SubmissionId }
 
 export type TimerName = "backoff" | "flush" | "compaction" | "question" | "children"
 
@@ -354,7 +392,16 @@ export type Action =
   | { readonly type: "prepareCalls"; readonly token: number; readonly calls: ReadonlyArray<ToolCallPart> }
   | { readonly type: "runTool"; readonly slot: CallSlot }
   | { readonly type: "reconcile"; readonly slot: CallSlot }
-  /** Stops every job but those of compactions. */
+  | {
+      readonly type: "hook"
+      readonly token: number
+      readonly hook:
+        | { readonly type: "afterTools"; readonly calls: ReadonlyArray<EndedCall> }
+        | { readonly type: "onYield"; readonly entry: EntryId; readonly text: string }
+    }
+  | { readonly type: "afterRun"; readonly task: TaskRow }
+  | { readonly type: "readInput"; readonly row: SubmissionRow }
+  /** Stops every job of the run, and commands of inputs. */
   | { readonly type: "stopJobs" }
   | { readonly type: "compact"; readonly compaction: Compaction }
   | { readonly type: "stopCompaction"; readonly task: TaskId }
@@ -405,6 +452,8 @@ export interface Env {
   readonly policy: Policy
   /** Whether a client is connected that can answer questions. Default false. */
   readonly answerable?: boolean
+  /** The hooks that the conversation's plugins have. Default none. */
+  readonly hooks?: ReadonlySet<HookName>
 }
 
 export interface Policy {

@@ -2,18 +2,22 @@
  * The conversation machine: `decide(data, event, env)`. The transition table is in `docs/conversation.md`; states and events that the
  * table does not name together are postponed until the next state. Nothing here reads a clock, a socket or a store.
  */
+import type { TaskId } from "../../../domain/ids.ts"
 import { cancel, configure, proceed, submit } from "./admit.ts"
+import { afterRunEnded, leftToDo } from "./after-run.ts"
 import { checkChildren, childBegun } from "./children.ts"
 import { childEnded } from "./children-end.ts"
 import { compact } from "./compact.ts"
 import { compacted, compactionFailed, compactionJobEnded, placeReady, wakeCompactions } from "./compaction-end.ts"
-import type { Data, Decision, Env, MachineEvent } from "./data.ts"
+import type { Data, Decision, Env, JobEnd, MachineEvent } from "./data.ts"
 import { notReconciled, reconciled, settleEffect } from "./doubt.ts"
 import { Draft } from "./draft.ts"
+import { inputRead, inputUnread } from "./input.ts"
 import { answerQuestion, askQuestion, expireQuestions } from "./question.ts"
 import { recover, retryParked } from "./recover.ts"
 import { backoffMs, delta, modelFailed, overBudget, prepared, wake } from "./request.ts"
-import { callsPrepared, flush, jobEnded, responded, toolEnded, toolOutput } from "./tools.ts"
+import { answerCancels } from "./run.ts"
+import { callsPrepared, flush, hookDone, jobEnded, responded, toolEnded, toolOutput } from "./tools.ts"
 import { withdraw, write } from "./write.ts"
 
 /** Whether a job's message belongs to the request or batch in progress. */
@@ -27,6 +31,17 @@ export const decide = (data: Data, event: MachineEvent, env: Env): Decision => {
   const d = new Draft(data, env)
   const decision = dispatch(d, data, event)
   return placeReady(d) ? d.done() : decision
+}
+
+const jobFault = (end: JobEnd): string => (end.type === "crashed" ? end.message : "it was stopped")
+
+/** What was left to do after a run is done: the conversation rests, unless it works on something else. */
+const afterRunOver = (d: Draft, task: TaskId, fault: string | null): Decision => {
+  if (afterRunEnded(d, task, fault) && d.data.run === null) {
+    if (d.data.state === "settling_run") d.to("idle")
+    answerCancels(d)
+  }
+  return d.done()
 }
 
 const dispatch = (d: Draft, data: Data, event: MachineEvent): Decision => {
@@ -46,7 +61,7 @@ const dispatch = (d: Draft, data: Data, event: MachineEvent): Decision => {
     case "retry":
       return retryParked(d, event)
     case "settled":
-      if (data.state !== "settling_run") return nothing(data)
+      if (data.state !== "settling_run" || data.run !== null || leftToDo(d)) return nothing(data)
       d.to("idle")
       return d.done()
     case "prepared":
@@ -87,7 +102,19 @@ const dispatch = (d: Draft, data: Data, event: MachineEvent): Decision => {
       return proceed(d, event)
     case "overBudget":
       return current(data, event.token) && data.state === "preparing_request" ? overBudget(d, event) : nothing(data)
+    case "toldEnded":
+      if (current(data, event.token) && data.state === "executing_tools") hookDone(d, null)
+      return d.done()
+    case "yielded":
+      if (current(data, event.token) && data.state === "settling_run") hookDone(d, event.next)
+      return d.done()
+    case "inputRead":
+      return inputRead(d, event)
+    case "afterRunEnded":
+      return afterRunOver(d, event.task, null)
     case "jobEnded":
+      if (event.job.type === "afterRun") return afterRunOver(d, event.job.task, jobFault(event.end))
+      if (event.job.type === "input") return inputUnread(d, event.job.submission)
       if (event.job.type === "compaction") return compactionJobEnded(d, event.job.task, event.end)
       return event.job.type === "reconcile" ? notReconciled(d, event.job.task, event.end) : jobEnded(d, event)
     case "timer":

@@ -6,15 +6,19 @@
  * 3. Of steers and of follow-ups the oldest one is taken, or every one: `steeringMode`, `followUpMode` of `pi.agent`.
  * 4. A write whose head lies before the present context is stale: it ends without an entry.
  */
-import type { QueueMode } from "../../../domain/document.ts"
+import { DocumentKind, type QueueMode } from "../../../domain/document.ts"
 import type { Entry } from "../../../domain/entry.ts"
 import { EntryKind } from "../../../domain/entry.ts"
+import type { Json } from "../../../domain/json.ts"
 import type { UserPart } from "../../../domain/message.ts"
 import { textOf } from "../../../domain/message.ts"
+import { changedAgent } from "../../../domain/subagent.ts"
 import type { EntryDraft, InputEntry } from "../../../domain/write.ts"
+import { withOutputs } from "../../../harness/command-outputs.ts"
 import type { Unstamped } from "../../../storage/store.ts"
 import type { SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
+import { readOf, readyOf } from "./reading.ts"
 
 /** Characters of a title taken from the first input. */
 const titleLength = 80
@@ -32,9 +36,27 @@ const draftOf = (row: SubmissionRow): EntryDraft => row.content as unknown as En
 /** Whether it is a write that begins a context of its own. */
 export const isReset = (row: SubmissionRow): boolean => row.kind === "write" && draftOf(row).head === "self"
 
+/** What is placed of an input: as it was given, or as the plugins left it. The choices that they change with it are changed here. */
+const placedContent = (d: Draft, row: SubmissionRow): ReadonlyArray<UserPart> => {
+  const read = readOf(row)
+  if (read === null) return inputOf(row).content
+  if (read.agent !== null) {
+    const agent = changedAgent(d.data.agent, read.agent)
+    const changed = agent.mode !== undefined && agent.mode !== d.data.agent.mode ? agent.mode : null
+    d.patch({ agent })
+    d.putDocument(DocumentKind.agent, { ...agent } as Json)
+    if (changed !== null) d.publish({ type: "mode_changed", mode: changed })
+  }
+  return withOutputs(
+    read.content,
+    read.outputs.map((output) => output ?? ""),
+  )
+}
+
 /** Places an input as a user entry. */
 export const placeInput = (d: Draft, row: SubmissionRow): SubmissionRow => {
-  const { content, entry: shown } = inputOf(row)
+  const { entry: shown } = inputOf(row)
+  const content = placedContent(d, row)
   const kind = shown?.kind ?? EntryKind.user
   const entry = d.addEntry(kind, [{ role: "user", content }], null, shown?.data ?? null)
   if (d.data.conversation.title === null) {
@@ -96,8 +118,17 @@ export const placeInputs = (d: Draft, boundary: "afterTools" | "final"): Readonl
   const { agent, queue } = d.data
   const inputs = queue.filter((row) => row.kind === "input")
   if (inputs.length === 0) return []
-  const steers = inputs.filter((row) => row.whenBusy === "steer")
-  const others = boundary === "final" ? inputs.filter((row) => row.whenBusy !== "steer") : []
+  const steers = readyOf(
+    d,
+    inputs.filter((row) => row.whenBusy === "steer"),
+  )
+  const others =
+    boundary === "final"
+      ? readyOf(
+          d,
+          inputs.filter((row) => row.whenBusy !== "steer"),
+        )
+      : []
   const chosen = new Set([...taken(steers, agent.steeringMode), ...taken(others, agent.followUpMode)])
   if (chosen.size === 0) return []
   d.setQueue(queue.filter((row) => !chosen.has(row)))

@@ -15,14 +15,18 @@ import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.t
 import { text, toolCallsOf } from "../../../domain/message.ts"
 import type { Task } from "../../../domain/task.ts"
 import { restartLimit, TaskKind } from "../../../domain/task.ts"
+import { leftToDo, recoverAfterRuns } from "./after-run.ts"
 import { recoverChildren } from "./children-recover.ts"
 import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow } from "./data.ts"
 import { leaveInDoubt, reconcile } from "./doubt.ts"
 import type { Draft } from "./draft.ts"
+import { resumeYield } from "./hooked.ts"
+import { recoverInputCalls } from "./input.ts"
 import { recoverQuestions, unstarted } from "./question.ts"
+import { readQueue } from "./reading.ts"
 import { recoverCompactions } from "./recover-compactions.ts"
 import type { Checkpoint } from "./run.ts"
-import { abortRun, addAssistant, checkpointOf, clearLive, flushLive, freshRun, startTurn } from "./run.ts"
+import { abortRun, addAssistant, checkpointOf, clearLive, flushLive, freshRun, startNext, startTurn } from "./run.ts"
 import { advance, endCall, refuseCall } from "./tools.ts"
 
 type Recover = Extract<MachineEvent, { readonly type: "recover" }>
@@ -38,10 +42,15 @@ export const recover = (d: Draft, event: Recover): Decision => {
   d.patch({ queue: queued })
   recoverQuestions(d, stored.tasks)
   const fatal = recoverCompactions(d, stored.tasks, (task) => take(d, task))
+  recoverAfterRuns(d, stored.tasks, (task) => take(d, task))
+  const resumed = recoverInputCalls(d, stored.tasks, (task) => take(d, task))
+  readQueue(d)
   const generation = stored.tasks.findLast((task) => task.kind === TaskKind.generation)
   const placed = stored.submissions.filter((row) => row.status === "placed")
   if (generation === undefined) {
     d.unanswered(placed, "faulted", "the task that answers it is gone")
+    if (resumed) startNext(d)
+    if (d.data.run === null && leftToDo(d)) d.to("settling_run")
     return d.done()
   }
   const ids = new Set((generation.input as { readonly submissions: ReadonlyArray<number> }).submissions)
@@ -87,6 +96,11 @@ const resume = (
   d.patch({ run: { ...run, flushed: event.stored.live !== null, cancelling: task.abortRequested } })
   if (checkpoint.phase === "tools") {
     resumeCalls(d, event, { task, generation }, calls, checkpoint)
+    return
+  }
+  if (checkpoint.phase === "yield") {
+    clearLive(d)
+    resumeYield(d, generation)
     return
   }
   keepPartial(d, event.stored.live, generation)

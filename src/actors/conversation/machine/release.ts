@@ -2,6 +2,7 @@
  * A clean stop: open tasks are left without a node, so that their next start counts no crash.
  */
 import type { Commit } from "../../../storage/store.ts"
+import { releaseAfterRuns } from "./after-run.ts"
 import { releaseCompactions } from "./compaction-end.ts"
 import type { Draft } from "./draft.ts"
 import { flushLive } from "./run.ts"
@@ -16,6 +17,7 @@ export const release = (d: Draft): Commit | null => {
     for (const slot of run.calls) if (slot.status !== "done") d.putTask({ ...slot.task, node: null })
   }
   releaseCompactions(d)
+  releaseAfterRuns(d)
   const decision = d.done()
   return decision.type === "go" ? decision.commit : null
 }

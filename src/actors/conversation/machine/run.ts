@@ -13,16 +13,20 @@ import { TaskKind } from "../../../domain/task.ts"
 import type { Usage } from "../../../domain/usage.ts"
 import { addUsage, noUsage } from "../../../domain/usage.ts"
 import type { ToolUsage } from "../../../tools/tool.ts"
+import { leaveAfterRun, leftToDo } from "./after-run.ts"
 import { liveCompactions } from "./compaction-view.ts"
 import type { Data, Run, SubmissionRow, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { inputOf, placeInput, placeInputs, placeWrites } from "./place.ts"
+import { readQueue } from "./reading.ts"
 
 /** Where a generation is: about to ask the model, or waiting for its calls. */
 export type Checkpoint =
   | { readonly phase: "request"; readonly attempt: number; readonly overflowed?: boolean }
   /** `calls` counts the calls of the response; `control.ts` adds what their results ask for. */
   | { readonly phase: "tools"; readonly assistant: EntryId; readonly parallel: number; readonly calls: number }
+  /** The answer is committed, and plugins say whether it is final. */
+  | { readonly phase: "yield"; readonly assistant: EntryId; readonly stopReason: StopReason }
 
 /** `overflowed`: the service found the context too long once, and it was compacted. */
 export const requestCheckpoint = (attempt: number, overflowed = false): Json => ({
@@ -35,6 +39,12 @@ export const toolsCheckpoint = (assistant: EntryId, parallel: number, calls: num
   assistant,
   parallel,
   calls,
+})
+
+export const yieldCheckpoint = (assistant: EntryId, stopReason: StopReason): Json => ({
+  phase: "yield",
+  assistant,
+  stopReason,
 })
 
 /** The checkpoint of a generation that this engine wrote. */
@@ -88,6 +98,7 @@ export const inputsOf = (rows: ReadonlyArray<SubmissionRow>): ReadonlyArray<Read
 /** What is queued takes its place; its inputs start the next run, if there are any. The machine must have no run. */
 export const startNext = (d: Draft): boolean => {
   if (d.data.queue.length === 0) return false
+  readQueue(d)
   placeWrites(d)
   const inputs = placeInputs(d, "final")
   if (inputs.length === 0) return false
@@ -106,6 +117,7 @@ export const nextTurn = (d: Draft): void => {
   }
   if (placeWrites(d)) {
     d.endTask(run.generation, { status: "aborted", reason: "reset" })
+    leaveAfterRun(d, "cancelled", null)
     d.publish({ type: "turn_cancelled" })
     d.unanswered(run.submissions, "reset", "a reset began a new context before the answer")
     rest(d)
@@ -120,7 +132,7 @@ const rest = (d: Draft): void => {
   d.patch({ run: null })
   if (startNext(d)) return
   d.to("settling_run")
-  d.act({ type: "self", event: { type: "settled" } })
+  if (!leftToDo(d)) d.act({ type: "self", event: { type: "settled" } })
 }
 
 /** Adds the tokens of one response to `pi.usage`: of the run's request, which is a turn, or of a model asked `beside` it. */
@@ -205,6 +217,7 @@ export const clearLive = (d: Draft): void => {
 export const answerRun = (d: Draft, answer: EntryId, stopReason: StopReason, answerText: string): void => {
   const run = d.run
   d.endTask(run.generation, { status: "completed", result: answer })
+  leaveAfterRun(d, "answered", answer)
   // Before the ends of its submissions: who waits for one of these has then seen how the turn ended.
   d.publish({ type: "turn_completed", stop_reason: stopReason, entry_id: answer, text: answerText })
   for (const row of run.submissions) {
@@ -234,8 +247,9 @@ export const failRun = (d: Draft, code: string, message: string, reference: stri
   addAssistant(d, unfinished(d.run), "error", d.run.finished?.usage ?? null, message)
   d.publish({ type: "turn_error", code, message, reference })
   endRun(d, { status: "failed", error: { code, message } }, reference === null ? "model_error" : "faulted", message)
+  leaveAfterRun(d, "failed", null)
   d.patch({ run: null })
-  d.to("idle")
+  d.to(leftToDo(d) ? "settling_run" : "idle")
 }
 
 /** Ends a cancelled run, once everything that it started has ended. */
@@ -245,14 +259,15 @@ export const abortRun = (d: Draft): void => {
   if (d.run.finished !== null) countUsage(d, d.run.finished.usage)
   d.publish({ type: "turn_cancelled" })
   endRun(d, { status: "aborted", reason: "cancelled" }, "aborted", "cancelled")
+  leaveAfterRun(d, "cancelled", null)
   d.patch({ run: null })
-  d.to("idle")
+  d.to(leftToDo(d) ? "settling_run" : "idle")
   answerCancels(d)
 }
 
 /** Answers whoever waits for a cancel, once nothing is left that it stops. */
 export const answerCancels = (d: Draft): void => {
-  if (d.data.run !== null || d.data.compactions.some((one) => one.cancelling)) return
+  if (d.data.run !== null || leftToDo(d) || d.data.compactions.some((one) => one.cancelling)) return
   for (const reply of d.data.cancels) d.succeed(reply, { cancelled: true })
   d.patch({ cancels: [] })
 }
