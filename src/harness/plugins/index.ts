@@ -19,6 +19,7 @@ import { slashCommands } from "./slash-commands.ts"
 import { structuredOutput } from "./structured-output.ts"
 import { subagent } from "./subagent.ts"
 import { todo } from "./todo.ts"
+import { transcriptLogger } from "./transcript-logger.ts"
 
 /** In no particular order: a harness says in which order its plugins run. */
 export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
@@ -39,4 +40,5 @@ export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
   anyPlugin(questionnaire),
   anyPlugin(hooks),
   anyPlugin(slashCommands),
+  anyPlugin(transcriptLogger),
 ]
