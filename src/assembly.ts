@@ -3,7 +3,7 @@
  * process and serves it to others on a unix socket beside the database; a process that finds an owner attaches to it, and takes over when
  * that one goes (docs/attach.md).
  */
-import { randomUUID } from "node:crypto"
+import { createHash, randomUUID } from "node:crypto"
 import { homedir } from "node:os"
 import { Effect, Layer, type Scope } from "effect"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
@@ -11,7 +11,7 @@ import { ActorSystem } from "./actors/kernel/index.ts"
 import { QueueConfig, queueSettings } from "./actors/queue/settings.ts"
 import { Sessions, type SessionsService } from "./actors/sessions.ts"
 import { version } from "./cli/package.ts"
-import { pluginPlaces } from "./cli/paths.ts"
+import { pluginPlaces, resolvePaths } from "./cli/paths.ts"
 import type { AttachSessions, NodeOptions, OpenSessions } from "./cli/ports.ts"
 import { modelSettings } from "./cli/settings.ts"
 import { type Failure, InvalidRequest } from "./domain/failure.ts"
@@ -33,6 +33,7 @@ import { artifactsLayer } from "./supervisors/artifacts.ts"
 import { nodeLayer } from "./supervisors/node.ts"
 import { workersLayer } from "./supervisors/workers.ts"
 import { BuiltinTools } from "./tools/builtin-tools.ts"
+import type { WorkspaceSettings } from "./tools/workspace-settings.ts"
 
 const peer = (): Peer => ({ program: "super-pi", version: version(), pid: process.pid, instance: randomUUID() })
 
@@ -47,6 +48,22 @@ const asFailure = ({ faults }: InvalidDeclaration): Failure => {
   return new InvalidRequest({ path: "settings.json: defaultHarness", expected, actual })
 }
 
+/** What walled-in commands do not see: settings and data, the database and what lies beside it. */
+const workspaceSettings = (path: string, options: NodeOptions): Partial<WorkspaceSettings> => {
+  const { knowledgePaths, sandbox, sandboxWritable, scratchDir, scratchTtlHours } = options.settings
+  const { configDir, dataDir } = resolvePaths(surroundings(options), { db: path })
+  const beside = ["", "-wal", "-shm"].map((end) => `${path}${end}`)
+  return {
+    hidden: [configDir, dataDir, ...beside],
+    scratchName: createHash("sha256").update(path).digest("hex").slice(0, 8),
+    ...(knowledgePaths === undefined ? {} : { knowledgePaths }),
+    ...(sandbox === undefined ? {} : { sandbox }),
+    ...(sandboxWritable === undefined ? {} : { sandboxWritable }),
+    ...(scratchDir === undefined ? {} : { scratchDir }),
+    ...(scratchTtlHours === undefined ? {} : { scratchTtlHours }),
+  }
+}
+
 /** Everything that one node is made of, over the database at `path`. */
 const servicesOf = (path: string, options: NodeOptions) => {
   const chosen = modelSettings(options.settings)
@@ -56,6 +73,7 @@ const servicesOf = (path: string, options: NodeOptions) => {
       mode: options.mode,
       effort: chosen.effort,
       prices: chosen.prices,
+      workspaces: workspaceSettings(path, options),
       policy: { compaction: options.settings.compaction ?? {} },
     }),
   )

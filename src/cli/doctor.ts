@@ -9,6 +9,7 @@ import { pathsOf } from "./context.ts"
 import { checkDatabase, checkOwner } from "./doctor-database.ts"
 import { checkEffects } from "./doctor-effects.ts"
 import { checkAuthCommand, checkDefaultModel, checkKeys, checkSettings } from "./doctor-models.ts"
+import { checkSandbox } from "./doctor-sandbox.ts"
 import { checkDirectory, checkDisk, checkNode, checkProgram, checkTerminal } from "./doctor-system.ts"
 import { ExitCode } from "./exit.ts"
 import * as option from "./options.ts"
@@ -30,6 +31,7 @@ export const main = (invocation: Invocation): Promise<number> => {
           checkDatabase(paths.database),
           checkOwner(paths.database),
           checkEffects(paths),
+          Effect.all([checkSandbox(loaded.settings)]),
           checkKeys(env, loaded.settings),
           checkDefaultModel(env, loaded.settings),
           Effect.sync(() => checkAuthCommand(env)),

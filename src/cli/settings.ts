@@ -3,6 +3,7 @@
  * need it: it becomes warnings, each naming the file and the key, and that key counts as not given.
  */
 import { readFileSync } from "node:fs"
+import { isAbsolute } from "node:path"
 import { Either, ParseResult, Schema } from "effect"
 import { CompactionSettings } from "../domain/compaction-settings.ts"
 import { errorCode } from "../domain/error-code.ts"
@@ -11,6 +12,10 @@ import { nearest } from "../domain/nearest.ts"
 import { ModelSettings } from "../models/settings.ts"
 import { messageOf } from "./exit.ts"
 import { jsonFaultAt, lineAndColumn } from "./json-fault.ts"
+
+const AbsolutePath = Schema.String.pipe(
+  Schema.filter((path) => isAbsolute(path), { message: () => "Expected an absolute path" }),
+)
 
 export const Settings = Schema.Struct({
   /** The model of conversations that choose none; `--model` and SUPER_PI_DEFAULT_MODEL come first. */
@@ -29,6 +34,16 @@ export const Settings = Schema.Struct({
   ),
   /** Further directories with rules, skills, commands and hooks of the person; they take the place of SUPER_PI_DISCOVERY_ROOTS. */
   discoveryRoots: Schema.optional(Schema.Array(Schema.NonEmptyString)),
+  /** Walls around commands: never, where the host can, or else no commands; see docs/sandbox.md. Default `off`. */
+  sandbox: Schema.optional(Schema.Literal("off", "auto", "required")),
+  /** Directories that walled-in commands may write to beside the workspace. */
+  sandboxWritable: Schema.optional(Schema.Array(AbsolutePath)),
+  /** Roots of workspaces of kind `knowledge`, the first for relative paths. Default: the working directory. */
+  knowledgePaths: Schema.optional(Schema.Array(AbsolutePath)),
+  /** Where scratch directories are made. Default: the system's directory for temporary files. */
+  scratchDir: Schema.optional(AbsolutePath),
+  /** Hours after which a scratch directory that nobody used is removed. Default 24. */
+  scratchTtlHours: Schema.optional(Schema.Number.pipe(Schema.positive())),
   /** Seconds between the end of a conversation's work and the check of its transcript. Default 60. */
   verifyAfterSeconds: Schema.optional(Schema.NonNegative),
   /** SQLite's `synchronous`: FULL also survives the loss of power of the whole machine. Default NORMAL. */

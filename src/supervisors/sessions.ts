@@ -36,7 +36,7 @@ import type { ModelsService } from "../models/model.ts"
 import { builtinWrite } from "../storage/documents/builtin.ts"
 import type { StoreService } from "../storage/store.ts"
 import type { Conversations } from "./conversations.ts"
-import { checkDirectory } from "./directory.ts"
+import { checkDirectory, checkWorkspace } from "./directory.ts"
 import { makeEffects } from "./effects.ts"
 import { makeQuestions } from "./questions.ts"
 import { makeFork } from "./sessions-fork.ts"
@@ -117,6 +117,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
         return yield* new InvalidRequest({ path: "agent.subagent", expected: "nothing: the engine writes it", actual })
       }
       if (agent.cwd !== undefined) yield* checkDirectory("agent.cwd", agent.cwd)
+      yield* checkWorkspace(agent.workspace)
       yield* checkHarness(harnesses, agent)
       if (agent.model === undefined) return
       yield* models.resolve(agent.model).pipe(
