@@ -138,7 +138,7 @@ export const depthOf = (agent: Pick<AgentDocument, "subagent">): number => agent
  * the tree where it is no subagent itself.
  */
 export const childAgent = (
-  { budget: _budget, questions: _questions, ...agent }: AgentDocument,
+  { budget: _budget, questions: _questions, outputSchema: _schema, ...agent }: AgentDocument,
   role: SubagentRole,
   parent: ConversationId,
 ): AgentDocument => {
@@ -168,7 +168,7 @@ export const handoffText = ({ goal, summary }: HandoffOrder, from: ConversationI
   `This conversation goes on from conversation ${from}.\n\nSummary:\n${summary.trim()}\n\nGoal:\n${goal.trim()}`
 
 /** What a conversation runs with that was handed something: the choices of the one before, but not its place among subagents. */
-export const handoffAgent = ({ subagent, ...agent }: AgentDocument): AgentDocument =>
+export const handoffAgent = ({ outputSchema: _schema, subagent, ...agent }: AgentDocument): AgentDocument =>
   subagent?.maxMode === undefined
     ? agent
     : { ...agent, mode: stricter(agent.mode ?? subagent.maxMode, subagent.maxMode) }

@@ -261,6 +261,29 @@ describe("an answer in words", () => {
     }),
   )
 
+  it.scoped("is what a subagent gives: it has no such tool, and is not asked again", () =>
+    Effect.gen(function* () {
+      const project = yield* projectWith()
+      const { beforeRequest, onYield } = structuredOutput.hooks
+      const request = {
+        messages: [],
+        sections: {},
+        tools: ["read", "structured_output"],
+        model: "script/test",
+        turn: 1,
+      }
+      const options = { schema: person }
+      const below = project.context(structuredOutput, { options, depth: 1 })
+      const store = yield* storeWith([user("who?"), answered("Ada.")])
+      const asked = <A, E>(effect: Effect.Effect<A, E, Store> | undefined) =>
+        effect === undefined ? Effect.dieMessage("no hook") : Effect.provideService(effect, Store, store)
+      expect(yield* asked(beforeRequest?.(request, below))).toEqual({ tools: ["read"] })
+      expect(yield* asked(onYield?.({ text: "Ada.", entry: EntryId.make(1) }, below))).toBeUndefined()
+      const top = project.context(structuredOutput, { options })
+      expect(yield* asked(beforeRequest?.(request, top))).toBeUndefined()
+    }),
+  )
+
   it("has no tool where there is no schema", () => {
     expect(structuredOutput.tools({ maxRepairs: 1 })).toEqual([])
     expect(structuredOutput.tools({ maxRepairs: 1, schema: person })[0]?.spec).toMatchObject({

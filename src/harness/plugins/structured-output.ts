@@ -88,9 +88,14 @@ export const structuredOutput = definePlugin({
   options: StructuredOutputOptions,
   tools: ({ maxRepairs, schema }) => (schema === undefined ? [] : [structuredOutputTool(schema, maxRepairs)]),
   hooks: {
-    onYield: (answer, { conversation, options: { maxRepairs, schema } }) =>
+    // A subagent reports in words: the schema of its harness is for the answers to whoever asked at the top.
+    beforeRequest: ({ tools }, { depth, options: { schema } }) =>
+      Effect.succeed(
+        depth === 0 || schema === undefined ? undefined : { tools: tools.filter((name) => name !== toolName) },
+      ),
+    onYield: (answer, { conversation, depth, options: { maxRepairs, schema } }) =>
       Effect.gen(function* () {
-        if (schema === undefined) return undefined
+        if (schema === undefined || depth > 0) return undefined
         const { entries, failed } = yield* runOf(conversation)
         if (outputOutcome(entries).type === "value" || failed >= maxRepairs) return undefined
         const value = jsonAnswer(answer.text)
