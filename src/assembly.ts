@@ -71,6 +71,7 @@ const servicesOf = (path: string, options: NodeOptions) => {
     nodeSettings({
       cwd: options.cwd,
       mode: options.mode,
+      confined: options.settings.permissions?.allowNonWorkspaceAccess !== true,
       effort: chosen.effort,
       prices: chosen.prices,
       workspaces: workspaceSettings(path, options),

@@ -63,7 +63,8 @@ export const main = async (invocation: Invocation): Promise<number> => {
         )
         const sessions = yield* openSessions(options)
         const models = makeModels({ env: options.env, settings: modelSettings(options.settings) }).list
-        const service = { sessions, models, version: version() }
+        const remote = { ...options.settings.permissions, ownMode: options.mode ?? ("auto" as const) }
+        const service = { sessions, models, version: version(), remote }
         if (place.kind === "stdio") {
           yield* server.serveStdio(service)
           return ExitCode.ok

@@ -9,6 +9,7 @@ import { CompactionSettings } from "../domain/compaction-settings.ts"
 import { errorCode } from "../domain/error-code.ts"
 import { isRecord } from "../domain/json.ts"
 import { nearest } from "../domain/nearest.ts"
+import { PermissionSettings, readPermissions } from "../domain/permissions-policy.ts"
 import { ModelSettings } from "../models/settings.ts"
 import { messageOf } from "./exit.ts"
 import { jsonFaultAt, lineAndColumn } from "./json-fault.ts"
@@ -44,6 +45,8 @@ export const Settings = Schema.Struct({
   scratchDir: Schema.optional(AbsolutePath),
   /** Hours after which a scratch directory that nobody used is removed. Default 24. */
   scratchTtlHours: Schema.optional(Schema.Number.pipe(Schema.positive())),
+  /** What calls may do; see docs/permissions.md. */
+  permissions: Schema.optional(PermissionSettings),
   /** Seconds between the end of a conversation's work and the check of its transcript. Default 60. */
   verifyAfterSeconds: Schema.optional(Schema.NonNegative),
   /** SQLite's `synchronous`: FULL also survives the loss of power of the whole machine. Default NORMAL. */
@@ -147,7 +150,7 @@ export const readSettings = (text: string, file: string): LoadedSettings => {
   if (!isRecord(value))
     return { settings: {}, warnings: [`${file}: expected a JSON object, got ${kindOf(value)}; the file is skipped`] }
   const warnings: Array<string> = []
-  const { compaction, models, ...rest } = value
+  const { compaction, models, permissions, ...rest } = value
   const kept = pick(rest, Settings.fields, "", faultOf(Settings), warnings, file)
   if (models !== undefined) {
     if (isRecord(models))
@@ -159,6 +162,12 @@ export const readSettings = (text: string, file: string): LoadedSettings => {
       const decode = faultOf(CompactionSettings)
       kept.compaction = pick(compaction, CompactionSettings.fields, "compaction.", decode, warnings, file)
     } else warnings.push(`${file}: compaction: expected an object, got ${kindOf(compaction)}; the key is ignored`)
+  }
+  if (permissions !== undefined) {
+    const { faults, rules } = readPermissions(permissions)
+    kept.permissions = rules
+    for (const { actual, expected, key } of faults)
+      warnings.push(`${file}: ${key}: expected ${expected}, got ${actual}; it is ignored`)
   }
   return { settings: Schema.decodeUnknownSync(Settings)(kept), warnings }
 }

@@ -28,7 +28,7 @@ export const ruleFields = {
   networkInPlanMode: Schema.optional(Schema.Boolean),
   /** Whether files outside the workspace may be touched. Default false. */
   allowNonWorkspaceAccess: Schema.optional(Schema.Boolean),
-  /** Absolute directories that count as the workspace. */
+  /** Absolute directories outside of the workspace that commands may name as well, for example a cache. */
   additionalDirectories: Schema.optional(list),
   /** Whether a person may be asked at all. Default true. */
   interactivePrompts: Schema.optional(Schema.Boolean),

@@ -228,7 +228,7 @@ describe("the workspace", () => {
     }),
   )
 
-  it.scoped("settings open it, or add directories", () =>
+  it.scoped("settings open it, or add directories that commands may name", () =>
     Effect.gen(function* () {
       const project = yield* projectWith({ "~outside/x": "s" })
       const write = (section: unknown) =>
@@ -237,10 +237,11 @@ describe("the workspace", () => {
         )
       const outside = join(project.root, "../outside")
       const read = typeOf(project, "read", { effects: ["read"], args: { path: join(outside, "x") } })
+      const cat = typeOf(project, "bash", { args: { command: "cat ../outside/x" } })
       yield* write({ additionalDirectories: [outside] })
-      expect(yield* read).toBe("allow")
-      yield* write({ allowNonWorkspaceAccess: true, x: 1 })
-      expect(yield* read).toBe("allow")
+      expect([yield* cat, yield* read]).toEqual(["allow", "block"])
+      yield* write({ allowNonWorkspaceAccess: true })
+      expect([yield* cat, yield* read]).toEqual(["allow", "allow"])
     }),
   )
 })

@@ -6,6 +6,7 @@
 import type { Schema } from "effect"
 import { Effect, Either } from "effect"
 import type { SessionsService } from "../../actors/sessions.ts"
+import type { AgentDocument } from "../../domain/document.ts"
 import type { Failure, InvalidRequest } from "../../domain/failure.ts"
 import {
   AckParams,
@@ -31,6 +32,7 @@ import {
   WhyParams,
   WriteParams,
 } from "./params.ts"
+import { type RemoteRules, remoteAgent } from "./remote.ts"
 import type { Watches } from "./watches.ts"
 
 /** What a server serves, and as whom. */
@@ -41,6 +43,8 @@ export interface Service {
   readonly models?: Effect.Effect<ReadonlyArray<object>, Failure>
   /** On whose behalf every connection acts; default `local`. */
   readonly principal?: string
+  /** How far callers may choose modes; default: any mode up to `auto`. */
+  readonly remote?: RemoteRules
 }
 
 /** An answer; `afterwards` runs once the answer is on its way. */
@@ -80,16 +84,19 @@ const heavy = method(true)
 export const makeMethods = (service: Service, watches: Watches): Methods => {
   const { sessions, models } = service
   const as = { principal: service.principal ?? "local" }
+  const { remote = { ownMode: "auto" } } = service
+  const chosen = <A extends { readonly agent: AgentDocument }>(params: A, opens: boolean) =>
+    Effect.map(remoteAgent(params.agent, remote, opens), (agent) => ({ ...params, agent, ...as }))
   const names: Array<string> = []
 
   const watch = paramsDecoder(WatchParams)
   const methods = new Map<string, Method>([
-    ["session.open", light(OpenParams, (params) => sessions.open({ ...params, ...as }))],
+    ["session.open", light(OpenParams, (params) => Effect.flatMap(chosen(params, true), sessions.open))],
     ["session.submit", light(SubmitParams, (params) => sessions.submit({ ...params, ...as }))],
     ["session.write", light(WriteParams, (params) => sessions.write({ ...params, ...as }))],
     ["session.reset", light(ResetParams, (params) => sessions.reset({ ...params, ...as }))],
     ["session.withdraw", light(AwaitParams, (params) => sessions.withdraw({ ...params, ...as }))],
-    ["session.fork", heavy(ForkParams, (params) => sessions.fork({ ...params, ...as }))],
+    ["session.fork", heavy(ForkParams, (params) => Effect.flatMap(chosen(params, false), sessions.fork))],
     ["session.submission", light(SubmissionParams, (params) => sessions.submission({ ...params, ...as }))],
     ["session.submissions", heavy(ConversationParams, (params) => sessions.submissions({ ...params, ...as }))],
     ["session.await", light(AwaitParams, (params) => sessions.awaitSubmission({ ...params, ...as }))],
@@ -111,7 +118,10 @@ export const makeMethods = (service: Service, watches: Watches): Methods => {
     ["session.state", heavy(ConversationParams, (params) => sessions.state({ ...params, ...as }))],
     ["session.list", heavy(ListParams, (params) => sessions.list({ ...params, ...as }))],
     ["session.transcript", heavy(ConversationParams, (params) => sessions.transcript({ ...params, ...as }))],
-    ["session.configure", light(ConfigureParams, (params) => sessions.configure({ ...params, ...as }))],
+    [
+      "session.configure",
+      light(ConfigureParams, (params) => Effect.flatMap(chosen(params, false), sessions.configure)),
+    ],
     ["session.remove", light(ConversationParams, (params) => sessions.remove({ ...params, ...as }))],
     ["session.compact", light(CompactParams, (params) => sessions.compact({ ...params, ...as }))],
     ["session.retry", light(ConversationParams, (params) => sessions.retry({ ...params, ...as }))],

@@ -66,7 +66,7 @@ const isInside = (root: string, path: string): boolean => {
   return below === "" || (!below.startsWith("..") && !isAbsolute(below))
 }
 
-/** Those of the paths that are outside of the workspace and of `also`, as they are written. */
+/** Those of the paths that are outside of the workspace, as they are written; a command may name what is in `also`. */
 export const outsideOf = (
   call: ToolCallView,
   script: ShellScript | null,
@@ -76,7 +76,8 @@ export const outsideOf = (
   const paths = pathsOfCall(call, script)
   if (paths.length === 0) return Effect.succeed([])
   return Effect.gen(function* () {
-    const roots = yield* Effect.forEach([workspace.root, ...also], (root) => canonicalOf(workspace, root))
+    const given = [workspace.root, ...(workspace.also ?? []), ...(script === null ? [] : also)]
+    const roots = yield* Effect.forEach(given, (root) => canonicalOf(workspace, root))
     const outside = new Set<string>()
     for (const { path, text } of paths.slice(0, maxPaths)) {
       const canonical = yield* canonicalOf(workspace, path)

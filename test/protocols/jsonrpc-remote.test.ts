@@ -1,0 +1,50 @@
+/**
+ * What remote callers may choose of a conversation.
+ */
+import { describe, expect, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { AgentDocument } from "../../src/domain/document.ts"
+import { type RemoteRules, remoteAgent } from "../../src/protocols/jsonrpc/remote.ts"
+
+const own: RemoteRules = { ownMode: "auto" }
+const limited: RemoteRules = { ownMode: "auto", remoteDefaultMode: "plan", remoteMaxMode: "accept-edits" }
+
+const chosen = (agent: AgentDocument, rules: RemoteRules, opens: boolean) =>
+  Effect.runSync(Effect.either(remoteAgent(agent, rules, opens)))
+
+describe("a remote caller", () => {
+  it.each([true, false])("sets no override of the settings (opening: %s)", (opens) => {
+    const agent = { settingsOverride: { permissions: { allow: ["*"] } } }
+    expect(chosen(agent, limited, opens)).toMatchObject({
+      _tag: "Left",
+      left: { _tag: "InvalidRequest", path: "agent.settingsOverride" },
+    })
+  })
+
+  it("changes nothing by saying nothing where nothing is configured", () => {
+    expect(chosen({ effort: "low" }, own, true)).toMatchObject({ _tag: "Right", right: { effort: "low" } })
+    expect(chosen({ effort: "low" }, own, false)).not.toHaveProperty("right.mode")
+    expect(chosen({}, own, true)).not.toHaveProperty("right.settingsOverride")
+  })
+
+  it("only tightens the mode where nothing is configured", () => {
+    expect(chosen({ mode: "plan" }, own, true)).toHaveProperty("right.mode", "plan")
+    expect(chosen({ mode: "auto" }, { ownMode: "accept-edits" }, true)).toHaveProperty("right.mode", "accept-edits")
+    expect(chosen({ mode: "auto" }, { ownMode: "accept-edits" }, false)).toHaveProperty("right.mode", "accept-edits")
+  })
+
+  it("opens with the default of remote callers, and asks for no more than their highest mode", () => {
+    expect(chosen({}, limited, true)).toHaveProperty("right.mode", "plan")
+    expect(chosen({ mode: "auto" }, limited, true)).toHaveProperty("right.mode", "accept-edits")
+    expect(chosen({ mode: "auto" }, limited, false)).toHaveProperty("right.mode", "accept-edits")
+    expect(chosen({ effort: "low" }, limited, false)).not.toHaveProperty("right.mode")
+  })
+
+  it("leaves its ceiling with a conversation that it opens", () => {
+    expect(chosen({}, limited, true)).toHaveProperty(
+      "right.settingsOverride.permissions.maxExecutionMode",
+      "accept-edits",
+    )
+    expect(chosen({}, limited, false)).not.toHaveProperty("right.settingsOverride")
+  })
+})
