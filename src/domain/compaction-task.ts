@@ -35,8 +35,11 @@ export const CompactionCheckpoint = Schema.Union(
 )
 export type CompactionCheckpoint = typeof CompactionCheckpoint.Type
 
-/** `stale`: the context had moved on, nothing was placed; `nothing`: there was nothing to compact, and no task. */
-export const CompactionStatus = Schema.Literal("completed", "stale", "nothing", "cancelled", "failed")
+/**
+ * `stale`: the context had moved on, nothing was placed; `nothing`: there was nothing to compact, and no task; `declined`: a plugin did not
+ * want it.
+ */
+export const CompactionStatus = Schema.Literal("completed", "stale", "nothing", "declined", "cancelled", "failed")
 export type CompactionStatus = typeof CompactionStatus.Type
 
 /** How a compaction ended, for whoever asked for it. Tokens are estimates. */

@@ -12,6 +12,9 @@ import { textOf } from "../../domain/message.ts"
 import { digestOf, type OlderPart, olderPart } from "../../domain/older-part.ts"
 import { summaryRequest } from "../../domain/summary-request.ts"
 import type { Usage } from "../../domain/usage.ts"
+import type { HookRunner } from "../../harness/context.ts"
+import { beforeCompact } from "../../harness/pipeline.ts"
+import type { CompactDecision } from "../../harness/plugin.ts"
 import { type ModelError, type ModelPart, type ModelsService, ModelTransient } from "../../models/model.ts"
 import type { StoreReads } from "../../storage/store.ts"
 import { orStorageFailure } from "./failures.ts"
@@ -44,6 +47,8 @@ export interface CompactionJob {
     readonly settings: ConversationSettingsService
   }
   readonly send: Send
+  /** The plugins that may have a say; null where there are none. */
+  readonly runner: HookRunner | null
 }
 
 /** What stands behind the plan's cut; null where it is not there any more. */
@@ -112,22 +117,51 @@ const todoOf = ({ data, services }: CompactionJob): Effect.Effect<string | null>
     Effect.orElseSucceed(() => null),
   )
 
+/** What the plugins want, before anything is asked of a model; null: what is usual. Of stubs for old results they may only say no. */
+const decisionOf = ({ compaction, data, runner }: CompactionJob): Effect.Effect<CompactDecision | null> => {
+  const { instructions, plan, reason } = compaction.input
+  if (runner === null || !runner.pipeline.hooks.has("beforeCompact")) return Effect.succeed(null)
+  const stubs = plan.method === "tool_results"
+  const messages = stubs ? [] : (olderOf(data.context.entries.slice(), compaction.input)?.messages ?? [])
+  return Effect.map(beforeCompact(runner, { reason, instructions, messages }), (answer) =>
+    answer === null || (stubs && answer.decision.type !== "decline") ? null : answer.decision,
+  )
+}
+
+/** The same with another writer. */
+const writtenBy = (
+  job: CompactionJob,
+  { instructions, model }: Extract<CompactDecision, { readonly type: "summarise" }>,
+): CompactionJob => {
+  const { compaction } = job
+  const { input } = compaction
+  const asked = instructions ?? input.instructions
+  return { ...job, compaction: { ...compaction, input: { ...input, writer: model, instructions: asked } } }
+}
+
 /** Makes the compaction and sends its one event. A defect crashes the job, and the machine learns it from its end. */
 export const compactionJob = (job: CompactionJob): Effect.Effect<void> => {
   const { compaction, send } = job
   const { input, task } = compaction
-  const written: Effect.Effect<Written, ModelError> = Effect.suspend(() => {
+  const write = (decision: CompactDecision | null): Effect.Effect<Written, ModelError> => {
     const { method } = input.plan
+    if (decision?.type === "summary") return Effect.succeed({ text: decision.text, model: "", usage: null })
     const older = method === "tool_results" ? null : olderOf(job.data.context.entries.slice(), input)
     if (older === null) return Effect.succeed({ text: "", model: "", usage: null })
+    if (decision?.type === "summarise") return summarise(writtenBy(job, decision), older)
     return method === "truncate"
       ? Effect.succeed({ text: digestOf(older), model: "", usage: null })
       : summarise(job, older)
-  })
-  return Effect.zip(written, todoOf(job)).pipe(
-    Effect.flatMap(([{ model, text, usage }, todo]) =>
+  }
+  const made = (decision: CompactDecision | null) =>
+    Effect.flatMap(Effect.zip(write(decision), todoOf(job)), ([{ model, text, usage }, todo]) =>
       send({ type: "compacted", task: task.id, summary: { text, todo }, model, usage }),
-    ),
+    )
+  return Effect.flatMap(decisionOf(job), (decision) =>
+    decision?.type === "decline"
+      ? send({ type: "compactionDeclined", task: task.id, reason: decision.reason })
+      : made(decision),
+  ).pipe(
     Effect.catchAll((error) => send({ type: "compactionFailed", task: task.id, error })),
     Effect.withSpan("conversation.compaction", {
       captureStackTrace: false,

@@ -13,10 +13,17 @@ export const lastWords: ReadonlySet<MachineEvent["type"]> = new Set([
   "reconciled",
   "compacted",
   "compactionFailed",
+  "compactionDeclined",
   "toldEnded",
   "yielded",
   "afterRunEnded",
   "inputRead",
+])
+
+const compactionWords: ReadonlySet<MachineEvent["type"]> = new Set([
+  "compacted",
+  "compactionFailed",
+  "compactionDeclined",
 ])
 
 /** Whether `event`, one of {@link lastWords}, is the last of `job`. */
@@ -27,7 +34,7 @@ export const isLastWord = (event: MachineEvent, job: Job): boolean => {
     case "reconcile":
       return event.type === "reconciled" && event.task === job.task
     case "compaction":
-      return (event.type === "compacted" || event.type === "compactionFailed") && event.task === job.task
+      return compactionWords.has(event.type) && "task" in event && event.task === job.task
     case "afterRun":
       return event.type === "afterRunEnded" && event.task === job.task
     case "input":

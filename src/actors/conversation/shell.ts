@@ -320,7 +320,9 @@ export class Shell {
         return this.start({ type: "reconcile", task: action.slot.task.id }, this.workbench.reconcile(action.slot))
       case "compact": {
         const { compaction } = action
-        const running = compactionJob({ compaction, data: this.data, services: this.services, send: this.send })
+        const { runner } = this.workbench.ground
+        const job = { compaction, data: this.data, services: this.services, send: this.send, runner }
+        const running = compactionJob(job)
         return this.start({ type: "compaction", task: compaction.task.id }, running)
       }
       case "hurryCompaction":

@@ -53,6 +53,8 @@ export const compactionWords = (
       return `the context could not be compacted: ${oneLine(ended.error ?? "")}`
     case "cancelled":
       return "the compaction was cancelled"
+    case "declined":
+      return "a plugin declined the compaction"
     case "nothing":
       return "there is nothing to compact"
     case "stale":

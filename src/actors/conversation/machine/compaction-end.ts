@@ -109,6 +109,23 @@ export const failCompaction = (d: Draft, compaction: Compaction, message: string
   if (waitedFor) failRun(d, "compaction_failed", detail, null)
 }
 
+/** A plugin does not want it: the context stays as it is, and a run that waits for it goes on. */
+export const compactionDeclined = (d: Draft, { reason, task }: EventOf<"compactionDeclined">): Decision => {
+  const compaction = d.data.compactions.find((one) => one.task.id === task)
+  if (compaction === undefined || compaction.ready !== null) return d.done()
+  if (compaction.cancelling) {
+    endCancelled(d, compaction)
+    return d.done()
+  }
+  d.endTask(compaction.task, { status: "completed", result: { status: "declined", reason } })
+  const waitedFor = awaited(d, task)
+  const result = resultOf(compaction, "declined", null, null)
+  close(d, compaction, result, reason)
+  for (const reply of compaction.replies) d.succeed(reply, result)
+  if (waitedFor) proceed(d)
+  return d.done()
+}
+
 /** The model could not write it: again later where that may help. `backoff` gives the wait in ms. */
 export const compactionFailed = (
   d: Draft,

@@ -271,6 +271,8 @@ export type MachineEvent =
       readonly usage: Usage | null
     }
   | { readonly type: "compactionFailed"; readonly task: TaskId; readonly error: ModelError }
+  /** A plugin does not want it. */
+  | { readonly type: "compactionDeclined"; readonly task: TaskId; readonly reason: string }
   | {
       readonly type: "prepared"
       readonly token: number

@@ -8,7 +8,14 @@ import { afterRunEnded, leftToDo } from "./after-run.ts"
 import { checkChildren, childBegun } from "./children.ts"
 import { childEnded } from "./children-end.ts"
 import { compact } from "./compact.ts"
-import { compacted, compactionFailed, compactionJobEnded, placeReady, wakeCompactions } from "./compaction-end.ts"
+import {
+  compacted,
+  compactionDeclined,
+  compactionFailed,
+  compactionJobEnded,
+  placeReady,
+  wakeCompactions,
+} from "./compaction-end.ts"
 import type { Data, Decision, Env, JobEnd, MachineEvent } from "./data.ts"
 import { notReconciled, reconciled, settleEffect } from "./doubt.ts"
 import { Draft } from "./draft.ts"
@@ -94,6 +101,8 @@ const dispatch = (d: Draft, data: Data, event: MachineEvent): Decision => {
       return compacted(d, event)
     case "compactionFailed":
       return compactionFailed(d, event, (attempt, retryAfterMs) => backoffMs(attempt, retryAfterMs, d.env))
+    case "compactionDeclined":
+      return compactionDeclined(d, event)
     case "childBegun":
       return childBegun(d, event)
     case "childEnded":
