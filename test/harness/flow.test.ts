@@ -1,12 +1,12 @@
 /**
  * The plugins of a run's flow in conversations: real actors, a store, a scripted model.
  */
-import { mkdtempSync, realpathSync, rmSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Cause, Effect, Layer, Logger, LogLevel, type Scope, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { todoDocument } from "../../src/domain/builtin-documents.ts"
+import { todoDocument, usageDocument } from "../../src/domain/builtin-documents.ts"
 import { DocumentKind } from "../../src/domain/document.ts"
 import type { Entry } from "../../src/domain/entry.ts"
 import type { Event } from "../../src/domain/event.ts"
@@ -245,5 +245,76 @@ describe("an answer as a value", () => {
         const fault = yield* Effect.flip(superPi.open({ agent: { outputSchema: { type: "strnig" } } }))
         expect(fault).toMatchObject({ _tag: "InvalidRequest", path: "agent.outputSchema" })
       }),
+    ))
+})
+
+describe("commands in a prompt", () => {
+  const rules = [{ match: ".*", steps: [{ text: "said" }] }]
+  const inputs = (entries: ReadonlyArray<Entry>) =>
+    entries.flatMap((entry) => entry.model.flatMap((one) => (one.role === "user" ? [textOf(one.content)] : [])))
+
+  it("are run before it is placed, once each, and their outputs stand in their places", () =>
+    run({ plugins: ["inline-bash"], rules }, (superPi) =>
+      Effect.gen(function* () {
+        const conversation = yield* superPi.open()
+        const log = join(directory, "ran.txt")
+        yield* conversation.ask(`a !{echo one | tee -a ${log}} b !{printf '{{command:0}}'} c \\!{no}`)
+        const [said = ""] = inputs(yield* conversation.transcript)
+        expect(said.replace(/\s+/g, " ")).toBe("a one b {{command:0}} c !{no}")
+        expect(readFileSync(log, "utf8")).toBe("one\n")
+      }),
+    ))
+
+  it("that fail or are not allowed show that in their places, and the prompt is asked all the same", () =>
+    run({ plugins: ["permissions", "inline-bash"], rules }, (superPi) =>
+      Effect.gen(function* () {
+        const conversation = yield* superPi.open()
+        yield* conversation.ask("x !{echo broken >&2; exit 3} y")
+        const planning = yield* superPi.open({ agent: { mode: "plan" } })
+        const settled = yield* planning.ask("x !{touch made.txt} y")
+        expect(settled.text).toBe("said")
+        const [failed = ""] = inputs(yield* conversation.transcript)
+        expect(failed).toMatch(/^x [\s\S]*broken[\s\S]*3[\s\S]* y$/)
+        const [blocked = ""] = inputs(yield* planning.transcript)
+        expect(blocked).toMatch(/^x \[not run: .*plan.*\] y$/s)
+        expect(existsSync(join(directory, "made.txt"))).toBe(false)
+      }),
+    ))
+
+  it("have their time and their size", () =>
+    run({ plugins: [["inline-bash", { timeout_ms: 1_000, max_output_bytes: 100 }]], rules }, (superPi) =>
+      Effect.gen(function* () {
+        const conversation = yield* superPi.open()
+        yield* conversation.ask("!{seq 1 1000} and !{sleep 60}")
+        const [said = ""] = inputs(yield* conversation.transcript)
+        const [long = "", late = ""] = said.split(" and ")
+        expect(long.length).toBeLessThan(200)
+        expect(long).toContain("[cut off after 100 bytes]")
+        expect(late).not.toBe("")
+      }),
+    ))
+})
+
+describe("a summary by another model", () => {
+  it("is asked of the model that the plugin names, with what it is to keep", () =>
+    run(
+      {
+        plugins: [["custom-compaction", { model: "script/fast", instructions: "Keep the licence." }]],
+        rules: [
+          { match: "Keep the licence", steps: [{ text: "SUMMARY" }] },
+          { match: ".*", steps: [{ text: "said" }] },
+        ],
+      },
+      (superPi) =>
+        Effect.gen(function* () {
+          const conversation = yield* superPi.open()
+          for (let at = 0; at < 4; at++) yield* conversation.ask(`more ${"x".repeat(30_000)}`)
+          const result = yield* conversation.compact("the API above all")
+          expect(result.status).toBe("completed")
+          const entry = (yield* conversation.transcript).find((one) => one.kind === "pi.compaction")
+          expect(JSON.stringify(entry?.model)).toContain("SUMMARY")
+          const usage = yield* (yield* Documents).get(usageDocument, { conversation: conversation.id })
+          expect(Object.keys(usage.models).sort()).toEqual(["script/fast", "script/own"])
+        }),
     ))
 })
