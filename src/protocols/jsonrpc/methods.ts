@@ -91,7 +91,10 @@ export const makeMethods = (service: Service, watches: Watches): Methods => {
 
   const watch = paramsDecoder(WatchParams)
   const methods = new Map<string, Method>([
-    ["session.open", light(OpenParams, (params) => Effect.flatMap(chosen(params, true), sessions.open))],
+    [
+      "session.open",
+      light(OpenParams, (params) => Effect.flatMap(chosen(params, params.conversationId === null), sessions.open)),
+    ],
     ["session.submit", light(SubmitParams, (params) => sessions.submit({ ...params, ...as }))],
     ["session.write", light(WriteParams, (params) => sessions.write({ ...params, ...as }))],
     ["session.reset", light(ResetParams, (params) => sessions.reset({ ...params, ...as }))],
