@@ -98,6 +98,27 @@ const note = (entry: Entry): string => {
   }
 }
 
+/** The subagents that a call started, each on a line: its role, its conversation, and how it ended as far as that is there. */
+const subagentLines = (message: Message, ends: ReadonlyMap<number, string>, paint: Paint): Array<string> => {
+  const details = message.role === "tool" ? message.details : undefined
+  const started = isJsonObject(details) && Array.isArray(details.subagents) ? details.subagents : []
+  return started.flatMap((one) => {
+    if (!isJsonObject(one) || typeof one.conversation !== "number") return []
+    const end = ends.get(one.conversation) ?? "no end yet"
+    return [paint("dim", `  ↳ ${oneLine(String(one.role))}: conversation ${one.conversation}, ${end}`)]
+  })
+}
+
+/** How subagents ended, by their conversation. */
+const subagentEnds = (entries: ReadonlyArray<Entry>): ReadonlyMap<number, string> =>
+  new Map(
+    entries.flatMap(({ data, kind }) =>
+      kind === EntryKind.subagent && isJsonObject(data) && typeof data.conversation === "number"
+        ? [[data.conversation, String(data.status).replace("_", " ")] as const]
+        : [],
+    ),
+  )
+
 /** What a compaction put in place of what came before. */
 const standIn = (entry: Entry): string =>
   entry.model.flatMap((message) => (message.role === "user" ? [contentText(message.content)] : [])).join("\n")
@@ -108,11 +129,15 @@ export const transcriptText = (
   paint: Paint,
   above: (entry: Entry) => string | null = () => null,
 ): string => {
+  const ends = subagentEnds(entries)
   const blocks = entries.map((entry) => {
     const said =
       entry.kind === EntryKind.compaction
         ? [paint("dim", `[${note(entry)}]`), paint("dim", sanitize(standIn(entry)))]
-        : entry.model.flatMap((message) => messageForTerminal(message, paint))
+        : entry.model.flatMap((message) => [
+            ...messageForTerminal(message, paint),
+            ...subagentLines(message, ends, paint),
+          ])
     const lines = said.filter((one) => one.trim() !== "")
     const body = lines.length > 0 ? lines.join("\n") : paint("dim", `[${oneLine(note(entry))}]`)
     const line = above(entry)

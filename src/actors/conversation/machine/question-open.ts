@@ -16,6 +16,7 @@ import type { Draft } from "./draft.ts"
 
 /** Why nobody can be asked, or null. A conversation that belongs to a task waits for nobody: it is hardly ever watched. */
 export const nobodyToAsk = (d: Draft): string | null => {
+  if (d.data.agent.subagent !== undefined) return "a subagent asks nobody"
   if (d.env.answerable === true) return null
   const waits = d.data.agent.questions === "wait" && d.data.conversation.owner === null
   return waits ? null : "no client that can answer is connected"
