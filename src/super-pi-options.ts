@@ -21,6 +21,7 @@ import type { ArtifactStore } from "./storage/artifacts.ts"
 import type { Store } from "./storage/store.ts"
 import { BuiltinTools } from "./tools/builtin-tools.ts"
 import type { Tool } from "./tools/tool.ts"
+import type { WorkspaceSettings } from "./tools/workspace-settings.ts"
 
 /** An option that cannot work. `path` names it, for example `tools[1].name`. */
 export class InvalidOptions extends Schema.TaggedError<InvalidOptions>()("InvalidOptions", {
@@ -62,6 +63,8 @@ export interface ConversationDefaults {
   readonly confined?: boolean
   /** US dollars per million tokens by `provider/model`, for budgets with a `maxCost`. Default none. */
   readonly prices?: Prices
+  /** Roots of knowledge, scratch directories, walls around commands; see docs/workspaces.md. */
+  readonly workspaces?: Partial<WorkspaceSettings>
   /** Retries, limits, times; see {@link Policy}. */
   readonly policy?: Partial<Policy>
   /** How long an idle conversation stays in memory, in ms. Default 30,000. */

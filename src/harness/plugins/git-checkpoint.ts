@@ -5,7 +5,7 @@
  */
 import { Effect, Either, Schema } from "effect"
 import { text } from "../../domain/message.ts"
-import { Store } from "../../storage/store.ts"
+import { Store, type StoreService } from "../../storage/store.ts"
 import { toolFailure } from "../../tools/define.ts"
 import type { ToolResult, Workspace } from "../../tools/tool.ts"
 import { resolvePath } from "../../tools/workspace.ts"
@@ -58,9 +58,14 @@ const refused = (tool: string, reason: string): ToolResult => ({
   isError: true,
 })
 
-/** One instance knows the conversations of one node. */
+/** One instance knows the conversations of each database of the process. */
 export const makeGitCheckpoint = () => {
-  const journal = new Journal()
+  const journals = new WeakMap<StoreService, Journal>()
+  const journalOf = (store: StoreService): Journal => {
+    const known = journals.get(store) ?? new Journal()
+    journals.set(store, known)
+    return known
+  }
   /** Workspaces of which it was said that they are too large. */
   const warned = new Set<string>()
   let swept = false
@@ -72,8 +77,8 @@ export const makeGitCheckpoint = () => {
     deadlineMs: 120_000,
     hooks: {
       beforeAgentStart: (_run, { conversation }) =>
-        Effect.sync(() => {
-          journal.runBegins(conversation)
+        Effect.map(Store, (store) => {
+          journalOf(store).runBegins(conversation)
           return undefined
         }),
       wrapTool: (call, run, context) =>
@@ -98,7 +103,7 @@ export const makeGitCheckpoint = () => {
               maxBytes: options.maxBytes,
             },
           }
-          const begun = yield* Effect.either(journal.begin(store, conversation, watched, directory, scanning))
+          const begun = yield* Effect.either(journalOf(store).begin(store, conversation, watched, directory, scanning))
           if (Either.isLeft(begun)) {
             if (options.required) return refused(call.name, begun.left.message)
             yield* notify("warning", `${call.name} cannot be undone: no checkpoint was taken (${begun.left.message})`)
@@ -115,7 +120,7 @@ export const makeGitCheckpoint = () => {
           )
           return yield* Effect.ensuring(run, ended)
         }),
-      afterTools: (_calls, { conversation }) => Effect.sync(() => journal.turnEnds(conversation)),
+      afterTools: (_calls, { conversation }) => Effect.map(Store, (store) => journalOf(store).turnEnds(conversation)),
     },
   })
 }
