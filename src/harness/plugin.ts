@@ -11,6 +11,7 @@
  * 4. Every answer of `beforeTool`, `wrapTool` and `afterTool` is kept in the call's decision trail.
  */
 import type { Effect, Schema } from "effect"
+import type { CompactionMethod } from "../domain/compaction-settings.ts"
 import type { AgentDocument, ExecutionMode } from "../domain/document.ts"
 import type { ConversationId, EntryId, TaskId } from "../domain/ids.ts"
 import type { Json, JsonObject } from "../domain/json.ts"
@@ -127,6 +128,10 @@ export interface PluginHooks<O, R> {
     compaction: {
       readonly reason: "manual" | "threshold" | "background" | "overflow"
       readonly instructions: string | null
+      /** How the engine would do it. Only of a `summary` or `truncate` another text or writer may be made. */
+      readonly method: CompactionMethod
+      /** The model that the settings name as the writer of summaries; null: the conversation's own. */
+      readonly writer: string | null
       /** What would be summarised. */
       readonly messages: ReadonlyArray<Message>
     },

@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
+import type { CompactionMethod } from "../../src/domain/compaction-settings.ts"
 import type { JsonObject } from "../../src/domain/json.ts"
 import { type Message, text } from "../../src/domain/message.ts"
 import { candidates, summaryInstructions } from "../../src/harness/plugins/custom-compaction/tiers.ts"
@@ -30,14 +31,17 @@ const compacted = (given: {
   readonly model?: string
   readonly messages?: ReadonlyArray<Message>
   readonly instructions?: string
+  readonly method?: CompactionMethod
+  readonly writer?: string
 }) =>
   Effect.gen(function* () {
     const project = yield* projectWith()
     const hook = customCompaction.hooks.beforeCompact
     if (hook === undefined) return yield* Effect.dieMessage("no hook")
-    const { instructions = null, messages = [said("hello")], model = "script/own" } = given
+    const { instructions = null, messages = [said("hello")], method = "summary", model = "script/own" } = given
+    const { writer = null } = given
     const context = project.context(customCompaction, { options: given.options ?? {}, agent: { model } })
-    const decision = yield* hook({ reason: "manual", instructions, messages }, context).pipe(
+    const decision = yield* hook({ reason: "manual", instructions, method, writer, messages }, context).pipe(
       Effect.provideService(Models, makeModels({ env: given.env ?? {}, script: { rules: [] } as never })), // never asked
     )
     return { decision, notices: project.notices }
@@ -76,6 +80,17 @@ describe("the model of a summary", () => {
       expect(none.decision).toBeUndefined()
       expect(none.notices).toHaveLength(1)
       expect(yield* compacted({ model: "script/own" })).toEqual({ decision: undefined, notices: [] })
+    }),
+  )
+
+  it.scoped("is that of the settings where they name one and the options do not, and none where none is wanted", () =>
+    Effect.gen(function* () {
+      const keyed = { model: "claude-sonnet-4-5", env: { ANTHROPIC_API_KEY: "k" } }
+      expect((yield* compacted({ ...keyed, writer: "anthropic/claude-opus-4-5" })).decision).toBeUndefined()
+      const named = { ...keyed, options: { model: "script/fast" } }
+      expect(modelOf(yield* compacted({ ...named, writer: "anthropic/claude-opus-4-5" }))).toBe("script/fast")
+      expect((yield* compacted({ ...named, method: "truncate" })).decision).toBeUndefined()
+      expect((yield* compacted({ ...named, method: "tool_results" })).decision).toBeUndefined()
     }),
   )
 

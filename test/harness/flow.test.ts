@@ -296,6 +296,26 @@ describe("commands in a prompt", () => {
 })
 
 describe("a summary by another model", () => {
+  it("that refuses is written by the conversation's own", () =>
+    run(
+      {
+        plugins: [["custom-compaction", { model: "script/fast" }]],
+        rules: [
+          { match: "Keep every decision", steps: [{ status: 400, message: "no" }] },
+          { match: "Summarise", steps: [{ text: "OWN SUMMARY" }] },
+          { match: ".*", steps: [{ text: "said" }] },
+        ],
+      },
+      (superPi) =>
+        Effect.gen(function* () {
+          const conversation = yield* superPi.open()
+          for (let at = 0; at < 4; at++) yield* conversation.ask(`more ${"x".repeat(30_000)}`)
+          expect((yield* conversation.compact()).status).toBe("completed")
+          const entry = (yield* conversation.transcript).find((one) => one.kind === "pi.compaction")
+          expect(JSON.stringify(entry?.model)).toContain("OWN SUMMARY")
+        }),
+    ))
+
   it("is asked of the model that the plugin names, with what it is to keep", () =>
     run(
       {

@@ -119,11 +119,12 @@ const todoOf = ({ data, services }: CompactionJob): Effect.Effect<string | null>
 
 /** What the plugins want, before anything is asked of a model; null: what is usual. Of stubs for old results they may only say no. */
 const decisionOf = ({ compaction, data, runner }: CompactionJob): Effect.Effect<CompactDecision | null> => {
-  const { instructions, plan, reason } = compaction.input
+  const { instructions, model, plan, reason, writer } = compaction.input
   if (runner === null || !runner.pipeline.hooks.has("beforeCompact")) return Effect.succeed(null)
   const stubs = plan.method === "tool_results"
   const messages = stubs ? [] : (olderOf(data.context.entries.slice(), compaction.input)?.messages ?? [])
-  return Effect.map(beforeCompact(runner, { reason, instructions, messages }), (answer) =>
+  const given = { reason, instructions, method: plan.method, writer: writer === model ? null : writer, messages }
+  return Effect.map(beforeCompact(runner, given), (answer) =>
     answer === null || (stubs && answer.decision.type !== "decline") ? null : answer.decision,
   )
 }
@@ -148,10 +149,17 @@ export const compactionJob = (job: CompactionJob): Effect.Effect<void> => {
     if (decision?.type === "summary") return Effect.succeed({ text: decision.text, model: "", usage: null })
     const older = method === "tool_results" ? null : olderOf(job.data.context.entries.slice(), input)
     if (older === null) return Effect.succeed({ text: "", model: "", usage: null })
-    if (decision?.type === "summarise") return summarise(writtenBy(job, decision), older)
-    return method === "truncate"
-      ? Effect.succeed({ text: digestOf(older), model: "", usage: null })
-      : summarise(job, older)
+    const usual =
+      method === "truncate"
+        ? Effect.sync((): Written => ({ text: digestOf(older), model: "", usage: null }))
+        : summarise(job, older)
+    if (decision?.type !== "summarise") return usual
+    // A writer that refuses for good is no reason to go without a compaction.
+    return Effect.catchTags(summarise(writtenBy(job, decision), older), {
+      ModelRejected: () => usual,
+      ModelNotFound: () => usual,
+      ProviderNotConfigured: () => usual,
+    })
   }
   const made = (decision: CompactDecision | null) =>
     Effect.flatMap(Effect.zip(write(decision), todoOf(job)), ([{ model, text, usage }, todo]) =>

@@ -62,13 +62,15 @@ export const customCompaction = definePlugin({
   description: "Has conversations summarised by a fast model, with decisions and tool results kept",
   options: CustomCompactionOptions,
   hooks: {
-    beforeCompact: ({ instructions, messages }, { agent, notify, options }) =>
+    beforeCompact: ({ instructions, messages, method, writer }, { agent, notify, options }) =>
       Effect.gen(function* () {
+        const named = options.model !== undefined || options.tiers.length > 0
+        // Who set a writer, or wants no model at all, gets what they set.
+        if (method !== "summary" || (writer !== null && !named)) return undefined
         const models = yield* Models
         const tokens = estimateMessages(messages)
         const names = candidates(tokens, yield* ownModel(models, agent.model), options)
         const { missing, model } = yield* firstUsable(models, names, tokens)
-        const named = options.model !== undefined || options.tiers.length > 0
         if (named) for (const why of missing) yield* notify("warning", `custom-compaction goes without a model: ${why}`)
         if (model === null) return undefined
         return {
