@@ -33,6 +33,7 @@ import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
 import type { Task } from "../../src/domain/task.ts"
 import { estimateMessages } from "../../src/domain/token-estimate.ts"
 import { type EntryDraft, resetDraft } from "../../src/domain/write.ts"
+import type { HookName } from "../../src/harness/plugin.ts"
 import type { ModelError } from "../../src/models/model.ts"
 import { ContextOverflow, ModelRejected, ModelTransient } from "../../src/models/model.ts"
 import type { Commit, Unstamped } from "../../src/storage/store.ts"
@@ -47,6 +48,7 @@ export type PendingJob =
   | { readonly type: "tool"; readonly slot: CallSlot; happened: boolean }
   | { readonly type: "reconcile"; readonly slot: CallSlot }
   | { readonly type: "compaction"; readonly compaction: Compaction }
+  | Extract<Action, { readonly type: "hook" | "afterRun" | "readInput" }>
 
 /** What a caller was told. */
 export interface Answer {
@@ -152,7 +154,15 @@ export class Driver {
   private draws = 1
   private readonly policy: Policy
 
-  constructor(policy: Partial<Policy> = {}) {
+  /** What plugins did after runs, by the run's last generation, and the commands that they want run before an input. */
+  readonly afterRuns: Array<TaskId> = []
+  commands: ReadonlyArray<string> = []
+  /** How often plugins still have a run go on. */
+  continues = 0
+  private readonly hooks: ReadonlySet<HookName>
+
+  constructor(policy: Partial<Policy> = {}, hooks: ReadonlyArray<HookName> = []) {
+    this.hooks = new Set(hooks)
     this.policy = { ...defaultPolicy, ...policy }
     this.data = this.load()
     this.recover()
@@ -248,6 +258,7 @@ export class Driver {
       },
       policy: this.policy,
       answerable: this.answerable,
+      hooks: this.hooks,
     }
     const decision = decide(this.data, event, env)
     if (decision.type === "postpone") throw new Error(`${event.type} postponed in ${this.data.state}`)
@@ -333,6 +344,11 @@ export class Driver {
       case "compact":
         if (this.tasks.get(action.compaction.task.id)?.status !== "running") throw new Error("asked before its intent")
         this.jobs.push({ type: "compaction", compaction: action.compaction })
+        return
+      case "hook":
+      case "afterRun":
+      case "readInput":
+        this.jobs.push(action)
         return
       case "stopChildren":
         for (const { task } of action.children) this.stopped.add(task.id)
@@ -526,6 +542,36 @@ export class Driver {
           usage: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, reasoning: 0 },
         })
         return
+      case "hook":
+        if (job.hook.type === "afterTools") this.send({ type: "toldEnded", token: job.token })
+        else {
+          const goesOn = this.continues-- > 0
+          this.send({
+            type: "yielded",
+            token: job.token,
+            next: goesOn ? { content: [text("go on")], plugins: ["test"] } : null,
+          })
+        }
+        return
+      case "afterRun":
+        this.afterRuns.push((job.task.input as { readonly task: TaskId }).task)
+        this.send({ type: "afterRunEnded", task: job.task.id })
+        return
+      case "readInput":
+        this.send({
+          type: "inputRead",
+          submission: job.row.id,
+          content: [text("as read")],
+          agent: null,
+          commands: this.commands.map((command) => ({
+            maxBytes: 100,
+            verdict:
+              command === "refused"
+                ? { type: "refuse", blocked: true, reason: "not allowed" }
+                : { type: "run", args: { command }, replay: "unsafe", execution: "parallel" },
+          })),
+        })
+        return
       case undefined:
     }
   }
@@ -594,9 +640,13 @@ export class Driver {
     const named: Job =
       job.type === "compaction"
         ? { type: job.type, task: job.compaction.task.id }
-        : "slot" in job
-          ? { type: job.type, task: job.slot.task.id }
-          : { type: job.type, token: job.token }
+        : job.type === "afterRun"
+          ? { type: job.type, task: job.task.id }
+          : job.type === "readInput"
+            ? { type: "input", submission: job.row.id }
+            : "slot" in job
+              ? { type: job.type, task: job.slot.task.id }
+              : { type: job.type, token: job.token }
     if (job.type === "tool") this.broken.add(job.slot.task.id)
     this.send({ type: "jobEnded", job: named, end })
   }
@@ -628,6 +678,7 @@ export class Driver {
 
   /** Whether a cancel stops the job. */
   private stopping(job: PendingJob | undefined): boolean {
+    if (job?.type === "afterRun" || job?.type === "readInput") return false
     if (job?.type !== "compaction") return this.data.run?.cancelling === true
     return this.data.compactions.some((one) => one.task.id === job.compaction.task.id && one.cancelling)
   }
