@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 import { defineTool } from "../../tools/define.ts"
 import { definePlugin } from "../define.ts"
 
-export const handoffToolName = "handoff"
+const name = "handoff"
 
 const Parameters = Schema.Struct({
   summary: Schema.NonEmptyString.annotations({
@@ -19,7 +19,7 @@ const Parameters = Schema.Struct({
 })
 
 export const handoffTool = defineTool({
-  name: handoffToolName,
+  name,
   description:
     "Stores a new conversation that begins with your summary and goal, and gives its id. It does not run: a person goes on with it. Use it when the work should continue with a fresh context.",
   parameters: Parameters,

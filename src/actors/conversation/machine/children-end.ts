@@ -44,7 +44,7 @@ const count = (d: Draft, { models, turns }: SubagentEnd): void => {
 }
 
 /** Ends the task of a subagent, with its summary for the model unless the run is being cancelled. */
-export const endChild = (d: Draft, { input, task }: Child, end: SubagentEnd): void => {
+const endChild = (d: Draft, { input, task }: Child, end: SubagentEnd): void => {
   d.endTask(task, outcomeOf(end))
   d.patchRun({ children: d.run.children.filter((one) => one.task.id !== task.id) })
   count(d, end)
@@ -81,7 +81,7 @@ export const childEnded = (d: Draft, { end, reply, task }: EventOf<"childEnded">
 }
 
 /** Nothing is waited for any more: the batch ends, where its other calls have. */
-export const goOn = (d: Draft): void => {
+const goOn = (d: Draft): void => {
   d.patchRun({ generation: d.putTask({ ...d.run.generation, waitingOn: null }) })
   if (d.data.state !== "awaiting_children") return
   d.act({ type: "clearTimer", timer: "children" })

@@ -1,7 +1,7 @@
 /**
  * What the conversation machine knows, the events that reach it and the effects that it asks for. All plain data: `decide` is a pure
  * function from (data, event) to a decision; the actor commits the decision's records first and only then adopts the data and performs
- * the actions (rule: only committed state is observable).
+ * the actions (rule: only committed state is observable). Long because every event and every action of the machine is named here, in one union each.
  */
 import type { CompactionSettings } from "../../../domain/compaction-settings.ts"
 import type {
