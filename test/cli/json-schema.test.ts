@@ -27,7 +27,7 @@ const script = {
     { match: "^list", steps: gives({ value: [1, 2] }) },
     { match: "^in words", steps: [{ text: "Ada, 36." }] },
     { match: "^as text", steps: [{ text: '```json\n{"name": "Ada", "age": 36}\n```' }] },
-    { match: "^stubborn", steps: [{ text: "No." }] },
+    { match: "^stubborn", steps: [{ text: "No, in words." }] },
     { match: "wanted as a value", steps: gives({ name: "Ada", age: 36 }) },
     { match: "^fail$", steps: [{ status: 400, message: "the request is refused" }] },
     { match: ".*", steps: [{ text: "Plain." }] },
@@ -63,8 +63,9 @@ describe("super-pi run --json-schema", () => {
     })
   })
 
-  it("takes a value that was wrong and then repaired, and one that is the answer itself", async () => {
+  it("takes a value that was wrong and then repaired, one that came in words first, and one that is the answer itself", async () => {
     expect(await run("repaired")).toEqual(ada)
+    expect(await run("in words")).toEqual(ada)
     expect(await run("as text")).toEqual(ada)
   })
 
