@@ -10,6 +10,7 @@ import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
 import { QueueConfig, queueSettings } from "./actors/queue/settings.ts"
 import { Sessions, type SessionsService } from "./actors/sessions.ts"
+import { defaultHarness } from "./cli/harness-choice.ts"
 import { version } from "./cli/package.ts"
 import { pluginPlaces, resolvePaths } from "./cli/paths.ts"
 import type { AttachSessions, NodeOptions, OpenSessions } from "./cli/ports.ts"
@@ -36,9 +37,6 @@ import { BuiltinTools } from "./tools/builtin-tools.ts"
 import type { WorkspaceSettings } from "./tools/workspace-settings.ts"
 
 const peer = (): Peer => ({ program: "super-pi", version: version(), pid: process.pid, instance: randomUUID() })
-
-/** The harness of conversations that the command line opens. */
-const defaultHarness = "super-pi-code"
 
 const surroundings = ({ cwd, env }: NodeOptions) => ({ cwd, env, home: homedir(), platform: process.platform })
 

@@ -60,6 +60,21 @@ const status = ({ sessions, screen, conversationId }: CommandContext) =>
     screen.say(facts.filter((fact) => fact !== "").join(" · "), "dim")
   })
 
+const showHarness = ({ sessions, screen, conversationId }: CommandContext) =>
+  Effect.map(Effect.zip(sessions.state({ conversationId }), sessions.harnesses), ([{ harness }, { harnesses }]) => {
+    const known = harnesses.find((one) => one.id === harness)
+    const facts =
+      known === undefined
+        ? [harness ?? "no harness"]
+        : [
+            `${known.id}: ${known.description}`,
+            `plugins ${known.plugins.join(", ") || "none"}`,
+            `tools ${known.tools.join(", ") || "none"}`,
+            `modes ${known.modes.join(", ")}`,
+          ]
+    screen.say(facts.map(oneLine).join("\n"), "dim")
+  })
+
 /** Beside the chat: how it ends is told by its event, and whatever has none is said here. */
 const compactNow = ({ sessions, screen, conversationId }: CommandContext, argument: string) => {
   const made = sessions.compact({ conversationId, instructions: argument === "" ? null : argument })
@@ -96,6 +111,8 @@ export const runSlashCommand = (
       return Effect.flatMap(oneOf("/effort", Effort.literals, argument), (effort) => configure(context, { effort }))
     case "mode":
       return Effect.flatMap(oneOf("/mode", ExecutionMode.literals, argument), (mode) => configure(context, { mode }))
+    case "harness":
+      return argument === "" ? showHarness(context) : configure(context, { harness: argument })
     case "cancel":
       return Effect.map(sessions.cancel({ conversationId }), ({ cancelled }) => {
         if (!cancelled) screen.say("nothing was running", "dim")

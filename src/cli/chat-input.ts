@@ -22,6 +22,7 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   },
   { name: "effort", argument: "LEVEL", summary: "none, minimal, low, medium, high or max" },
   { name: "mode", argument: "MODE", summary: "plan, accept-edits or auto" },
+  { name: "harness", argument: "HARNESS", summary: "what it is and can do; with a name, becomes another one" },
   { name: "fork", argument: "ENTRY", summary: "goes on in a fork, from an entry or from here" },
   { name: "reset", argument: "NOTE", summary: "begins a new context, from a note or from nothing" },
   { name: "queue", argument: "NUMBER", summary: "what is queued; with a number, takes that one back" },

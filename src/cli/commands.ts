@@ -280,6 +280,20 @@ export const superPi: Command = {
       load: () => import("./undo.ts"),
     },
     {
+      name: "harnesses",
+      summary: "Lists what a conversation can be: its plugins, tools and modes",
+      options: [option.json],
+      load: () => import("./harnesses.ts"),
+    },
+    {
+      name: "why",
+      summary: "Says which plugin decided what about a tool call",
+      positionals: [{ name: "CALL", summary: "the call's id, or the number of its task", required: true }],
+      options: [option.conversation, option.json, option.db],
+      load: () => import("./why.ts"),
+      examples: ["super-pi why 42", "super-pi why toolu_01 --conversation 7 --json"],
+    },
+    {
       name: "models",
       summary: "Lists what the configured providers serve",
       options: [option.json],

@@ -7,6 +7,7 @@ import { resolve } from "node:path"
 import type { AgentDocument } from "../domain/document.ts"
 import type { Invocation } from "./arguments.ts"
 import { CommandFailure, usageFailure } from "./exit.ts"
+import { harnessOf } from "./harness-choice.ts"
 import * as option from "./options.ts"
 import { ensureDataDir, type Paths, resolvePaths } from "./paths.ts"
 import type { NodeOptions } from "./ports.ts"
@@ -38,11 +39,13 @@ export const agentOf = (invocation: Invocation, isNew: boolean): AgentDocument =
   const model = invocation.get(option.model)
   const effort = invocation.get(option.effort)
   const mode = invocation.get(option.mode)
+  const harness = harnessOf(invocation)
   const cwd = workspace(invocation) ?? (isNew ? currentDirectory() : undefined)
   return {
     ...(model === undefined ? {} : { model }),
     ...(effort === undefined ? {} : { effort }),
     ...(mode === undefined ? {} : { mode }),
+    ...(harness === undefined ? {} : { harness }),
     ...(cwd === undefined ? {} : { cwd }),
   }
 }

@@ -42,6 +42,14 @@ export const effort = choice(
 
 export const mode = choice("mode", ["plan", "accept-edits", "auto"], "What tools may do")
 
+export const harness = text("harness", "HARNESS", "What it is to be (see: super-pi harnesses; default: super-pi-code)")
+
+export const agent = text(
+  "agent",
+  "HARNESS",
+  "Deprecated: --harness; self is super-pi-code, research is super-pi-planner",
+)
+
 export const cwd = text(
   "cwd",
   "DIRECTORY",
@@ -100,7 +108,17 @@ export const jsonSchema = text(
 )
 
 /** What a conversation runs with. */
-export const agentOptions: ReadonlyArray<Option<unknown>> = [continueLatest, conversation, model, effort, mode, cwd, db]
+export const agentOptions: ReadonlyArray<Option<unknown>> = [
+  continueLatest,
+  conversation,
+  harness,
+  agent,
+  model,
+  effort,
+  mode,
+  cwd,
+  db,
+]
 
 /** What a single prompt takes besides. */
 export const formatOptions: ReadonlyArray<Option<unknown>> = [outputFormat, inputFormat, jsonSchema]

@@ -58,6 +58,8 @@ export const SessionState = Schema.Struct({
   state: MachineState,
   model: Schema.String,
   mode: Schema.String,
+  /** Id of its harness, or null where it has none. */
+  harness: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
   cwd: Schema.NullOr(Schema.String),
   title: Schema.NullOr(Schema.String),
   turn_id: Schema.NullOr(TaskId),

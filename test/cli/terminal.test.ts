@@ -63,6 +63,7 @@ const session: SessionState = {
   state: "streaming_llm",
   model: "m",
   mode: "auto",
+  harness: null,
   cwd: null,
   title: null,
   turn_id: null,

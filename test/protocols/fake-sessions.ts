@@ -88,6 +88,7 @@ export const makeFakeSessions = (options: {
       state: "idle",
       model: conversation.agent.model ?? "mock/echo",
       mode: "auto",
+      harness: null,
       cwd: conversation.agent.cwd ?? null,
       title: conversation.title,
       turn_id: null,

@@ -30,6 +30,7 @@ export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: 
     state: data.state,
     model: run?.model !== undefined && run.model !== "" ? run.model : (agent.model ?? defaultModel),
     mode: agent.mode ?? settings.defaultMode,
+    harness: agent.harness ?? null,
     cwd: agent.cwd ?? settings.defaultCwd,
     title: data.conversation.title,
     turn_id: run?.generation.id ?? parked?.generation.id ?? null,
