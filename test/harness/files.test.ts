@@ -197,6 +197,7 @@ describe("a node that is killed at any commit", () => {
           expect(after.status).toBe("done")
           check(places.base, after.entries)
         }
+        expect(deaths).toBeGreaterThan(commits / 2)
       }),
     300_000,
   )
