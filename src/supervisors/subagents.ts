@@ -4,18 +4,22 @@
  *
  *   claimed → the parent says what is to be done (or nothing) → the child runs what is queued in it → the parent is told → done
  *
+ * While the child waits for subagents of its own, its job gives up its place in the queue, or a few such children would hold all of them.
  * Every step can be repeated: the child's input was committed with its conversation, and its answer is found again after a death.
  */
-import { Effect, Option, Schedule, Schema } from "effect"
+import { Effect, Option, Schedule, Schema, Stream } from "effect"
 import type { Settled } from "../actors/contract.ts"
 import type { Children } from "../actors/conversation/children-port.ts"
 import { orStorageFailure } from "../actors/conversation/failures.ts"
+import type { EventHub } from "../actors/conversation/hub.ts"
 import { jobKeyOf, subagentWorkerName } from "../actors/conversation/machine/children.ts"
+import type { ChildOrder } from "../actors/conversation/machine/data.ts"
 import type { ConversationMessage } from "../actors/conversation/messages.ts"
 import { settledIn } from "../actors/conversation/settle.ts"
 import { ask, type ReplyTo } from "../actors/kernel/index.ts"
-import { done, type QueueWorker } from "../actors/queue/worker.ts"
+import { done, type QueueWorker, snooze } from "../actors/queue/worker.ts"
 import { DocumentKind, UsageDocument } from "../domain/document.ts"
+import type { Event } from "../domain/event.ts"
 import { Busy, type Failure } from "../domain/failure.ts"
 import { type ConversationId, TaskId } from "../domain/ids.ts"
 import { QueueName } from "../domain/job.ts"
@@ -29,6 +33,17 @@ const again = Schedule.exponential("10 millis", 2).pipe(
   Schedule.union(Schedule.spaced("5 seconds")),
   Schedule.intersect(Schedule.recurs(60)),
 )
+
+/** How long a job leaves its place to others while its child waits for subagents of its own, in ms. */
+const placeMs = 1_000
+
+/** Before a restarting conversation is watched again, in ms. */
+const nextLifeMs = 100
+
+const isParked = (event: Event): boolean =>
+  event.type === "snapshot"
+    ? event.session.state === "awaiting_children"
+    : event.type === "state_changed" && event.to === "awaiting_children"
 
 /** Whether the same question may be answered a moment later. */
 const passing = (failure: Failure): boolean =>
@@ -142,14 +157,24 @@ export const subagentWorker = (parts: Parts): QueueWorker => {
   const { conversations, store } = parts
   const call = asking(conversations)
 
-  const run = (input: SubagentInput): Effect.Effect<SubagentEnd> =>
+  /** Done once the child waits for subagents of its own. */
+  const parks = (conversation: ConversationId): Effect.Effect<null, Failure> =>
+    Effect.gen(function* () {
+      const hub = yield* call<EventHub>(conversation, (reply) => ({ type: "watch", reply }))
+      const parked = yield* hub.subscribe(null, () => Date.now()).pipe(Stream.filter(isParked), Stream.runHead)
+      if (Option.isSome(parked)) return null
+      // That life of its actor is over.
+      yield* Effect.sleep(nextLifeMs)
+      return yield* parks(conversation)
+    })
+
+  /** Lets the child run to its end; null where it waits for subagents of its own, whose jobs need a place in the queue. */
+  const run = ({ input, leftMs }: ChildOrder): Effect.Effect<SubagentEnd | null> =>
     Effect.gen(function* () {
       const { conversation, submission, timeoutMs } = input
       yield* call<void>(conversation, (reply) => ({ type: "proceed", reply }))
-      const settled = yield* Effect.timeoutOption(
-        call<Settled>(conversation, (reply) => ({ type: "await", submission, reply })),
-        timeoutMs,
-      )
+      const end = call<Settled>(conversation, (reply) => ({ type: "await", submission, reply }))
+      const settled = yield* Effect.timeoutOption(Effect.raceFirst(end, parks(conversation)), Math.max(0, leftMs))
       if (Option.isNone(settled)) {
         yield* cancel(parts, conversation)
         // It may have answered in the last moment.
@@ -157,6 +182,7 @@ export const subagentWorker = (parts: Parts): QueueWorker => {
         if (now?.status === "completed") return yield* ended(parts, input, now)
         return yield* ended(parts, input, { status: "timed_out", text: `it took longer than ${timeoutMs} ms` })
       }
+      if (settled.value === null) return null
       const verdict = verdictOf(settled.value) ?? { status: "failed", text: "it gave no answer" }
       // A parked run would stay open below an ended task.
       if (settled.value.reason === "parked") yield* cancel(parts, conversation)
@@ -179,14 +205,15 @@ export const subagentWorker = (parts: Parts): QueueWorker => {
         const row = args === null ? null : yield* store.task(args.task)
         if (args === null || row?.conversation == null || row.status === "terminal" || row.abortRequested) return done
         const { conversation, id: task } = row
-        const input = yield* call<SubagentInput | null>(conversation, (reply) => ({
+        const order = yield* call<ChildOrder | null>(conversation, (reply) => ({
           type: "childBegun",
           task,
           job: args.job,
           reply,
         }))
-        if (input === null) return done
-        const end = yield* run(input)
+        if (order === null) return done
+        const end = yield* run(order)
+        if (end === null) return snooze(placeMs)
         yield* call<void>(conversation, (reply) => ({ type: "childEnded", task, end, reply }))
         return done
       }),

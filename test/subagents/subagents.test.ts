@@ -102,6 +102,31 @@ describe("delegating", () => {
         }),
     ))
 
+  it("does not stand still where more children than the queue has places have children of their own", () =>
+    node(
+      {
+        tools: [echo, delegateTool({ maxDepth: 2, timeoutMs: 20_000 })],
+        rules: [
+          parent({ tasks: Array.from({ length: 7 }, () => order("worker", "deeper")) }),
+          { match: "^Subagent scout", steps: [{ text: "the scout is back" }] },
+          summaries(),
+          {
+            match: "^deeper$",
+            steps: [{ text: "d", tools: [call({ tasks: [order("scout", "x")] })] }],
+          },
+          { match: "^x$", steps: [{ text: "x is there" }] },
+        ],
+      },
+      (sessions) =>
+        Effect.gen(function* () {
+          const id = yield* open(sessions)
+          expect(yield* prompt(sessions, id, "go")).toMatchObject({ status: "done", text: "all done" })
+          const told = textsOf(yield* transcript(sessions, id), EntryKind.subagent)
+          expect(told).toHaveLength(7)
+          expect(told.every((line) => line.endsWith("finished: the scout is back"))).toBe(true)
+        }),
+    ))
+
   it("says when each begins and how it ended", () =>
     node(
       {

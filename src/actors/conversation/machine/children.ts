@@ -216,7 +216,7 @@ export const stopChildren = (d: Draft): boolean => {
   return true
 }
 
-/** The job of a subagent began. */
+/** The job of a subagent began, or goes on after it gave its place to the jobs of the subagent's own subagents. */
 export const childBegun = (d: Draft, { job, reply, task }: EventOf<"childBegun">): Decision => {
   const child = d.data.run?.children.find((one) => one.task.id === task)
   if (child === undefined || child.job !== job || child.task.abortRequested) {
@@ -224,9 +224,9 @@ export const childBegun = (d: Draft, { job, reply, task }: EventOf<"childBegun">
     return d.done()
   }
   const { input } = child
+  const { fence, node, now } = d.env
   if (child.task.status === "pending") {
-    const { fence, node, now } = d.env
-    const row = d.putTask({ ...child.task, status: "running", node, fence, startedAt: child.task.startedAt ?? now })
+    const row = d.putTask({ ...child.task, status: "running", node, fence, startedAt: now })
     d.patchRun({ children: d.run.children.map((one) => (one === child ? { ...child, task: row } : one)) })
     const { callId, conversation, role } = input
     d.publish({
@@ -238,6 +238,7 @@ export const childBegun = (d: Draft, { job, reply, task }: EventOf<"childBegun">
       task: input.task,
     })
   }
-  d.succeed(reply, input)
+  const startedAt = child.task.status === "pending" ? now : (child.task.startedAt ?? now)
+  d.succeed(reply, { input, leftMs: startedAt + input.timeoutMs - now })
   return d.done()
 }

@@ -121,6 +121,12 @@ export interface Child {
   readonly job: number
 }
 
+/** What the job of a subagent is to do, and how much of its time is left, in ms. */
+export interface ChildOrder {
+  readonly input: SubagentInput
+  readonly leftMs: number
+}
+
 /** An open question. `task` is its row, whose owner asks. */
 export interface Question {
   readonly task: TaskRow
@@ -332,7 +338,7 @@ export type MachineEvent =
       readonly type: "childBegun"
       readonly task: TaskId
       readonly job: number
-      readonly reply: Reply<SubagentInput | null>
+      readonly reply: Reply<ChildOrder | null>
     }
   | {
       readonly type: "childEnded"
