@@ -88,7 +88,8 @@ const sql =
 /** Devices that are disks. */
 const disk = /^\/dev\/(sd|hd|vd|xvd|nvme|mmcblk|disk|loop|mapper\/|md|dm-)/
 
-const isForkBomb = (script: ShellScript): boolean => /(\S+)\s*\(\)\s*\{[^}]*\1\s*\|\s*\1\s*&/.test(script.text)
+const isForkBomb = (script: ShellScript): boolean =>
+  /(\S{1,32})\s?\(\)\s?\{[^}]{0,100}\1\s?\|\s?\1\s?&/.test(script.text)
 
 const ofCommand = (command: ShellCommand): string | null => {
   const program = programOf(command)

@@ -4,29 +4,12 @@
  * The list cannot be complete. A program that is not on it and runs its arguments needs a permission of its own in `accept-edits`; in
  * `auto` a deny pattern does not see through it.
  */
+import { type Carried, nothing, opaqueFor } from "./carried.ts"
+import { awk, interpreter, ownInput, shell, shells } from "./interpreters.ts"
 import { firstOperand, type OptionSpec } from "./options.ts"
 import type { ShellCommand } from "./script.ts"
 import { programOf } from "./script.ts"
 import { known, open, type ShellWord } from "./word.ts"
-
-export interface Carried {
-  /** Whether the program does nothing else than run what it carries. */
-  readonly transparent: boolean
-  readonly commands: ReadonlyArray<{
-    readonly words: ReadonlyArray<ShellWord>
-    readonly assignments?: ShellCommand["assignments"]
-    readonly candidate?: boolean
-  }>
-  /** Texts that a shell reads. `elsewhere`: on another machine. */
-  readonly scripts: ReadonlyArray<{ readonly text: string; readonly elsewhere?: boolean }>
-  /** Why something that runs cannot be judged. */
-  readonly opaque: ReadonlyArray<string>
-  /** Whether it is code of another language than the shell's. */
-  readonly code?: boolean
-}
-
-const nothing: Carried = { transparent: false, commands: [], scripts: [], opaque: [] }
-const opaqueFor = (reason: string, code = false): Carried => ({ ...nothing, opaque: [reason], code })
 
 interface Prefix extends OptionSpec {
   /** Operands before the command: the duration of `timeout`. */
@@ -133,102 +116,6 @@ const prefixed = (spec: Prefix, { words }: ShellCommand): Carried => {
   }
 }
 
-const shells = new Set([
-  "sh",
-  "bash",
-  "dash",
-  "zsh",
-  "ksh",
-  "mksh",
-  "ash",
-  "rbash",
-  "fish",
-  "csh",
-  "tcsh",
-  "pwsh",
-  "elvish",
-  "nu",
-])
-const bourne = new Set(["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash"])
-const ownInput = new Set(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"])
-
-/** What a shell or an interpreter without a program file reads from its input. */
-const fromInput = ({ input, redirects }: ShellCommand, what: string, isShell: boolean): Carried => {
-  if (redirects.some((redirect) => redirect.operator === "<" && redirect.target.value === null))
-    return opaqueFor(`${what} reads its program from something that is not known`, !isShell)
-  if (input.type === "pipe") return opaqueFor(`${what} reads its program from a pipe`, !isShell)
-  if (input.type !== "text") return nothing
-  if (!isShell || input.value === null) return opaqueFor(`${what} reads its program from a text`, !isShell)
-  return { ...nothing, transparent: true, scripts: [{ text: input.value }] }
-}
-
-const shell = (program: string, command: ShellCommand): Carried => {
-  const { words } = command
-  const spec = { short: "oO", long: ["rcfile", "init-file"] }
-  const { index, sure } = firstOperand(words, 1, spec)
-  if (!sure) return opaqueFor(`an argument of ${program} is not known`)
-  const given = words.slice(1, index).map((word) => word.value ?? "")
-  const isOption = (letter: string) => given.some((one) => /^[-+][a-zA-Z]+$/.test(one) && one.includes(letter))
-  const operand = words[index]
-  if (
-    given.some((one) => one === "--command" || one === "-Command" || one === "-EncodedCommand") ||
-    (isOption("c") && !bourne.has(program))
-  )
-    return opaqueFor(`${program} has another syntax`)
-  if (isOption("c")) {
-    if (operand === undefined) return nothing
-    return operand.value === null
-      ? opaqueFor(`the command of ${program} -c is not known`)
-      : { ...nothing, transparent: true, scripts: [{ text: operand.value }] }
-  }
-  const own = operand === undefined || isOption("s") || ownInput.has(operand.value ?? "")
-  if (own) return fromInput(command, program, bourne.has(program))
-  return operand.value === null ? opaqueFor(`the program of ${program} is not known`) : nothing
-}
-
-/** Interpreters: options that take a program as their value. */
-const interpreters: ReadonlyArray<readonly [RegExp, RegExp]> = [
-  [/^(python|pypy)[\d.]*$/, /^-[a-zA-Z]*c/],
-  [/^(node|nodejs|bun)$/, /^(-[a-zA-Z]*[ep]|--eval|--print)/],
-  [/^deno$/, /^eval$/],
-  [/^perl[\d.]*$/, /^-[a-zA-Z\d]*[eE]/],
-  [/^j?ruby[\d.]*$/, /^-[a-zA-Z]*e/],
-  [/^php[\d.]*$/, /^-[rBRE]/],
-  [/^lua(jit)?[\d.]*$/, /^-e/],
-  [
-    /^(Rscript|R|julia|elixir|iex|groovy|scala|ghc|runghc|raku|osascript|sclang|guile|racket|clojure)$/,
-    /^(-e|--eval|-E)/,
-  ],
-  [/^(erl)$/, /^-eval/],
-  [/^(expect)$/, /^-c/],
-  [/^(gdb|lldb)$/, /^(-ex|-o|--eval-command|--batch)/],
-  [/^(vim?|nvim|ex|view|rvim)$/, /^(-c|-S|--cmd|\+)/],
-  [/^emacs$/, /^(--eval|-eval|-f|--funcall|-l|--load)/],
-]
-
-const interpreter = (program: string, command: ShellCommand): Carried | null => {
-  const entry = interpreters.find(([name]) => name.test(program))
-  if (entry === undefined) return null
-  const { words } = command
-  if (words.slice(1).some((word) => word.value !== null && entry[1].test(word.value)))
-    return opaqueFor(`code that ${program} runs is not judged`, true)
-  const operand = words
-    .slice(1)
-    .find((word) => word.value === null || !word.value.startsWith("-") || word.value === "-")
-  if (operand === undefined || ownInput.has(operand.value ?? "")) return fromInput(command, program, false)
-  return nothing
-}
-
-const awkRuns = /system\s*\(|getline|\||@load|@include|>/
-
-const awk = (words: ReadonlyArray<ShellWord>): Carried => {
-  const { index } = firstOperand(words, 1, { short: "Fvfile", long: ["field-separator", "assign", "file"] })
-  const program = words[index]
-  if (program === undefined) return nothing
-  if (program.value === null) return opaqueFor("the program of awk is not known", true)
-  return awkRuns.test(program.value) ? opaqueFor("the program of awk may run commands or write files", true) : nothing
-}
-
 const findRuns = new Set(["-exec", "-execdir", "-ok", "-okdir"])
 
 /** `{}` and whatever else is put in place of a word is known when it runs. */
@@ -238,10 +125,14 @@ const replaced = (words: ReadonlyArray<ShellWord>, marker: string): ReadonlyArra
     return at === -1 ? word : open(word.text, word.value?.slice(0, at), false)
   })
 
+/** As many commands of one find are read. */
+const maxFindCommands = 32
+
 const find = (words: ReadonlyArray<ShellWord>): Carried => {
   const commands: Array<{ readonly words: ReadonlyArray<ShellWord> }> = []
   for (let index = 1; index < words.length; index++) {
     if (!findRuns.has(words[index]?.value ?? "")) continue
+    if (commands.length === maxFindCommands) return { ...nothing, commands, opaque: ["find runs too many commands"] }
     const end = words.findIndex((word, at) => at > index && (word.value === ";" || word.value === "+"))
     const inner = words.slice(index + 1, end === -1 ? undefined : end)
     if (inner.length > 0) commands.push({ words: replaced(inner, "{}") })

@@ -27,7 +27,7 @@ const sedCommand = /^([pdqn=]?|s([/|#,@:])((?!\2)[^\\]|\\.)*\2((?!\2)[^\\]|\\.)*
 
 /** Scripts of sed that only print: addresses with p, d, q, n or =, and substitutions without the flags that run or write. */
 const sedPrints = (script: string): boolean =>
-  script.split(";").every((one) => sedCommand.test(one.replace(sedAddress, "")))
+  script.length < 1000 && script.split(";").every((one) => sedCommand.test(one.replace(sedAddress, "")))
 
 const awk: Escapes = {
   short: "fil",

@@ -25,6 +25,10 @@ const maxCommands = 2000
 /** Of scripts in scripts: `sh -c "sh -c …"`. */
 const maxDepth = 8
 const maxBraceWords = 256
+/** Words of all commands together, those that are carried counted again. */
+const maxWords = 50_000
+/** Words that are shown of a carried command. */
+const shownWords = 24
 
 interface Place {
   readonly input: ShellInput
@@ -53,6 +57,8 @@ class Reader {
     if (hidden !== null) this.faults.add(hidden)
     this.visit(parse(text), place, text)
   }
+
+  private left = maxWords
 
   private visit(node: SyntaxNode, place: Place, text: string): void {
     switch (node.type) {
@@ -211,8 +217,9 @@ class Reader {
 
   /** Adds a command and what it carries. */
   private add(command: ShellCommand, place?: Place): void {
-    if (this.commands.length >= maxCommands) {
-      this.faults.add(`more than ${maxCommands} commands`)
+    this.left -= command.words.length
+    if (this.commands.length >= maxCommands || this.left < 0) {
+      this.faults.add("it runs too much to be judged")
       return
     }
     const at = this.commands.push(command) - 1
@@ -246,7 +253,10 @@ class Reader {
           via: inner.via,
           input: command.input,
           role: one.candidate === true || command.role === "candidate" ? "candidate" : "command",
-          source: one.words.map((word) => word.text).join(" "),
+          source: one.words
+            .slice(0, shownWords)
+            .map((word) => word.text)
+            .join(" "),
         },
         { ...inner, input: command.input },
       )

@@ -40,7 +40,7 @@ const textsOf = (value: Json | undefined): ReadonlyArray<string> => {
 }
 
 /** Paths among the arguments of a file tool. */
-export const fileArguments = ({ args, effects, name }: ToolCallView): ReadonlyArray<string> =>
+const fileArguments = ({ args, effects, name }: ToolCallView): ReadonlyArray<string> =>
   fileTools.has(name) || effects.includes("fs_write")
     ? Object.entries(args).flatMap(([key, value]) => (pathKeys.has(key) ? textsOf(value) : []))
     : []
