@@ -11,6 +11,9 @@ export const defaultHarness = "super-pi-code"
 /** What `--agent` used to mean. */
 const agents: Readonly<Record<string, string>> = { self: "super-pi-code", research: "super-pi-planner" }
 
+/** Said once per process. */
+let warned = false
+
 /** From `--harness`, or from `--agent`, which is about to go; undefined where neither is given. */
 export const harnessOf = (invocation: Invocation): string | undefined => {
   const harness = invocation.get(option.harness)
@@ -18,6 +21,7 @@ export const harnessOf = (invocation: Invocation): string | undefined => {
   if (agent === undefined) return harness
   if (harness !== undefined) throw usageFailure("--harness and --agent mean the same; give --harness")
   const meant = agents[agent] ?? agent
-  process.stderr.write(`super-pi: warning: --agent is deprecated; give --harness ${meant}\n`)
+  if (!warned) process.stderr.write(`super-pi: warning: --agent is deprecated; give --harness ${meant}\n`)
+  warned = true
   return meant
 }

@@ -43,6 +43,25 @@ const hasEnded = ({ status }: Pick<Settled, "status">): boolean => status === "d
 const isEnd = (event: Event, id: SubmissionId | null): boolean =>
   event.type === "submission_updated" && event.submission_id === id && hasEnded(event)
 
+/** How long what plugins do after a run may hold up the end of a prompt, in milliseconds; it goes on at the next start. */
+const afterRunMs = 30_000
+
+/** Waits while plugins end the run: a program that leaves now would leave that to the next one. */
+const atRest = ({ conversationId, sessions }: PromptRun): Effect.Effect<void, Failure> =>
+  Effect.flatMap(sessions.state({ conversationId }), ({ state }) =>
+    state !== "settling_run"
+      ? Effect.void
+      : sessions.watch({ conversationId, after: null }).pipe(
+          Stream.takeUntil(
+            (event) =>
+              (event.type === "snapshot" && event.session.state !== "settling_run") || event.type === "state_changed",
+          ),
+          Stream.runDrain,
+          Effect.timeoutOption(afterRunMs),
+          Effect.asVoid,
+        ),
+  )
+
 export const runPrompt = (run: PromptRun): Effect.Effect<Outcome, Failure> =>
   Effect.gen(function* () {
     const { sessions, conversationId, onEvent } = run
@@ -88,6 +107,7 @@ export const runPrompt = (run: PromptRun): Effect.Effect<Outcome, Failure> =>
       Effect.timeoutOption(hasEnded(settled) ? watchLag : 0),
       Effect.ensuring(Fiber.interrupt(watcher)),
     )
+    if (hasEnded(settled)) yield* atRest(run)
     const endedAt = yield* Clock.currentTimeMillis
     return {
       settled,

@@ -23,11 +23,11 @@ export const whyLines = (found: CallDecisions): Array<string> => {
   const steps = found.trail.map(({ at, decision, hook, ms, plugin, reason, rule }) => {
     const why = [rule === null ? "" : `rule ${rule}`, reason ?? ""].filter((part) => part !== "").join(": ")
     const when = new Date(at).toISOString().slice(11, 23)
-    return oneLine(`  ${when}  ${plugin}  ${hook}  ${decision}${why === "" ? "" : `  ${why}`}  (${ms} ms)`)
+    return `  ${oneLine(`${when}  ${plugin}  ${hook}  ${decision}${why === "" ? "" : `  ${why}`}  (${ms} ms)`)}`
   })
   return [
     oneLine(`call ${found.call_id} of ${found.tool} in conversation ${found.conversation_id}${task}: ${found.outcome}`),
-    oneLine(`  arguments ${JSON.stringify(found.arguments)}`),
+    `  ${oneLine(`arguments ${JSON.stringify(found.arguments)}`)}`,
     ...(found.reason === null ? [] : [`  ${oneLine(found.reason)}`]),
     ...(steps.length === 0 ? ["  no plugin said anything about it"] : steps),
   ]
