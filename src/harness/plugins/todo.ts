@@ -40,7 +40,7 @@ const Parameters = Schema.Struct({
 })
 
 /** The action that arguments say, or what is wrong with them, one fault a line. */
-export const actionOf = ({ action, ids, items = [] }: typeof Parameters.Type): Either.Either<TodoAction, string> => {
+const actionOf = ({ action, ids, items = [] }: typeof Parameters.Type): Either.Either<TodoAction, string> => {
   const faults: Array<string> = []
   const wants = (ok: boolean, path: string, expected: string) => {
     if (!ok) faults.push(`${path}: expected ${expected}, got nothing`)

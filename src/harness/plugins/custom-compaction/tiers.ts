@@ -12,7 +12,7 @@ export interface Tier {
 }
 
 /** Fast models by the service of the conversation's model, in the order in which they are tried. */
-export const fastModels: Readonly<Record<string, ReadonlyArray<string>>> = {
+const fastModels: Readonly<Record<string, ReadonlyArray<string>>> = {
   google: ["google/gemini-3.1-flash-lite-preview", "google/gemini-3-flash-preview"],
   anthropic: ["anthropic/claude-haiku-4-5"],
   openai: ["openai/gpt-5-mini"],

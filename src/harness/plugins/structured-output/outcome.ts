@@ -1,6 +1,6 @@
 /**
  * What a run gave as structured output, read off its transcript: the value of the last accepted call, else why there is none. It is there
- * for every reader, also after a crash and from another process. Pure.
+ * for every reader, also after a crash and from another process: a result has `details.value`, or `details.errors`. Pure.
  */
 import type { Entry } from "../../../domain/entry.ts"
 import type { EntryId } from "../../../domain/ids.ts"
@@ -8,12 +8,6 @@ import { isJsonObject, type Json } from "../../../domain/json.ts"
 import { type ToolResultMessage, textOf } from "../../../domain/message.ts"
 
 export const toolName = "structured_output"
-
-/** Details of a result, as the tool writes them. */
-export interface OutputDetails {
-  readonly value?: Json
-  readonly errors?: ReadonlyArray<string>
-}
 
 export type OutputOutcome =
   | { readonly type: "value"; readonly value: Json }
