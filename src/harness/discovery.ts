@@ -1,8 +1,8 @@
 /**
  * Where files of a project and of its person are looked for: rules, skills, commands and hooks.
  *
- * 1. A project's files lie in the workspace root and in its parents up to the repository root (the directory with `.git`); without a
- *    repository in the workspace root alone. Nearest first.
+ * 1. A project's files lie in the workspace root and in its parents up to the repository root (the directory with `.git`, of the same
+ *    owner); without a repository in the workspace root alone. Nearest first.
  * 2. The person's lie in the configuration directory, then in the further discovery roots.
  * 3. What a project names stays inside the project: a link that leads out of it is not followed (`DiscoveryFiles.read`).
  */
@@ -21,18 +21,22 @@ export interface Roots {
 /** Directories between a workspace and its repository's root: more are not looked at. */
 const maxLevels = 64
 
-const exists = (path: string): Promise<boolean> =>
+const uidOf = (path: string): Promise<number | null> =>
   stat(path).then(
-    () => true,
-    () => false,
+    ({ uid }) => uid,
+    () => null,
   )
 
-/** From `start` up to the first directory with `.git`; `start` alone where there is none. */
+/** From `start` up to the first directory with `.git`; `start` alone where there is none, nothing where it is not there itself. */
 const upToRepository = async (start: string): Promise<ReadonlyArray<string>> => {
+  const owner = await uidOf(start)
+  if (owner === null) return []
   const found: Array<string> = []
   for (let at = start; found.length < maxLevels; at = dirname(at)) {
     found.push(at)
-    if (await exists(join(at, ".git"))) return found
+    const repository = await uidOf(join(at, ".git"))
+    // What somebody else put above the workspace, for example into /tmp, is not its repository.
+    if (repository !== null) return repository === owner || repository === process.getuid?.() ? found : [start]
     if (dirname(at) === at) break
   }
   return [start]

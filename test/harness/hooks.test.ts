@@ -292,6 +292,14 @@ describe("before a call", () => {
     )
   })
 
+  it.scoped("where there is no workspace, hooks of the person run in their own directory", () =>
+    Effect.gen(function* () {
+      const project = yield* withHooks({ PreToolUse: on("pwd >&2; exit 2") })
+      const decision = yield* judge(project, callOf(), { cwd: "not/there" })
+      expect(decision).toMatchObject({ type: "block", reason: project.configDir })
+    }),
+  )
+
   it.scoped("the command gets the call on stdin, the workspace as its directory, and no secret of the node", () =>
     Effect.gen(function* () {
       process.env.SUPER_PI_TEST_API_KEY = "SECRET"

@@ -1,7 +1,7 @@
 /**
  * Plugin Rules: where rules are found, what has room, what stays the same, and what is broken.
  */
-import { rename, symlink, writeFile } from "node:fs/promises"
+import { chown, rename, symlink, writeFile } from "node:fs/promises"
 import { join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -83,6 +83,29 @@ describe("where rules come from", () => {
       yield* Effect.promise(() => rename(join(project.root, ".git"), join(project.root, "no-git")))
       const { rules } = yield* sectionsOf(project, { cwd: "inner" })
       expect(rules).toContain("OWN")
+      expect(rules).not.toContain("PARENT")
+    }),
+  )
+
+  it.scoped.runIf(process.getuid?.() === 0)(
+    "a repository that somebody else put above the workspace is not its own",
+    () =>
+      Effect.gen(function* () {
+        const project = yield* projectWith({ "AGENTS.md": "STRANGER", "inner/AGENTS.md": "OWN" })
+        yield* Effect.promise(async () => {
+          await chown(join(project.root, ".git"), 12_345, 12_345)
+        })
+        const { rules } = yield* sectionsOf(project, { cwd: "inner" })
+        expect(rules).toContain("OWN")
+        expect(rules).not.toContain("STRANGER")
+      }),
+  )
+
+  it.scoped("a workspace that is not there has no project", () =>
+    Effect.gen(function* () {
+      const project = yield* projectWith({ "AGENTS.md": "PARENT", "~config/AGENTS.md": "PERSON" })
+      const { rules } = yield* sectionsOf(project, { cwd: "gone" })
+      expect(rules).toContain("PERSON")
       expect(rules).not.toContain("PARENT")
     }),
   )

@@ -5,6 +5,7 @@
  * A `PreToolUse` hook that does not answer (it cannot be started, takes too long, answers what nobody understands) blocks the call: it is
  * there to refuse. One that ends with another code than 0 or 2 is reported, as the public format has it.
  */
+import { dirname } from "node:path"
 import { isDeepStrictEqual } from "node:util"
 import { Effect, Schema } from "effect"
 import type { JsonObject } from "../../domain/json.ts"
@@ -95,27 +96,27 @@ export const makeHooks = () => {
       yield* reports.tell(all.reports, context)
       const due = hooksFor(all.hooks, event, tool)
       if (due.length === 0) return []
-      const cwd = workspace.root === "" ? places.configDir : workspace.root
-      const env = commandEnvironment(process.env, {
-        ...workspace.env,
-        SUPER_PI_PROJECT_DIR: cwd,
-        CLAUDE_PROJECT_DIR: cwd,
-        SUPER_PI_HOOK_EVENT: event,
-      })
+      // Without a workspace there is no directory to work in but the hooks' own.
+      const cwdOf = ({ file }: CommandHook) => (roots.project.length === 0 ? dirname(file) : workspace.root)
       const input: JsonObject = {
         session_id: String(context.conversation),
         hook_event_name: event,
-        cwd,
         permission_mode: context.mode,
         harness: context.harness,
         depth: context.depth,
         ...facts(),
       }
       const one = (hook: CommandHook) => {
-        const { command } = hook
-        const timeoutMs = hook.timeoutMs ?? options.timeoutMs
+        const cwd = cwdOf(hook)
+        const env = commandEnvironment(process.env, {
+          ...workspace.env,
+          SUPER_PI_PROJECT_DIR: cwd,
+          CLAUDE_PROJECT_DIR: cwd,
+          SUPER_PI_HOOK_EVENT: event,
+        })
+        const limits = { timeoutMs: hook.timeoutMs ?? options.timeoutMs, maxBytes: options.maxOutputBytes }
         return Effect.map(
-          runHook({ command, cwd, env, input, timeoutMs, maxBytes: options.maxOutputBytes }),
+          runHook({ ...limits, command: hook.command, cwd, env, input: { ...input, cwd } }),
           (exit): Ran => ({ hook, answer: answerOf(hook, exit, event === "SessionStart") }),
         )
       }

@@ -4,7 +4,7 @@
 import { isRecord } from "../../../domain/json.ts"
 import { nearest } from "../../../domain/nearest.ts"
 
-export const hookEvents = ["SessionStart", "PreToolUse", "PostToolUse", "Stop"] as const
+const hookEvents = ["SessionStart", "PreToolUse", "PostToolUse", "Stop"] as const
 export type HookEvent = (typeof hookEvents)[number]
 
 export interface CommandHook {

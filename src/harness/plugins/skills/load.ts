@@ -16,7 +16,7 @@ const maxFiles = 100
 const maxDepth = 4
 
 /** Files of a skill beside its `SKILL.md`, relative with `/`; links to directories are followed no deeper than the limit. */
-export const filesOf = async (directory: string): Promise<ReadonlyArray<string>> => {
+const filesOf = async (directory: string): Promise<ReadonlyArray<string>> => {
   const found: Array<string> = []
   const visit = async (below: string, depth: number): Promise<void> => {
     const { directories, files } = await listDirectory(join(directory, below))
