@@ -18,6 +18,7 @@ export {
 export * from "./actors/sessions.ts"
 export * from "./actors/task/index.ts"
 export * from "./domain/artifact.ts"
+export { Budget, Price, type Prices } from "./domain/budget.ts"
 export * from "./domain/builtin-documents.ts"
 export * from "./domain/compaction-settings.ts"
 export * from "./domain/compaction-task.ts"

@@ -133,6 +133,25 @@ describe("a delegation", () => {
     expect(driver.data.state).toBe("preparing_request")
   })
 
+  it("asks nobody in a subagent, though somebody who could answer watches it", () => {
+    const asked = (agent: Driver["data"]["agent"]) => {
+      const driver = new Driver()
+      driver.answerable = true
+      driver.data = { ...driver.data, agent }
+      driver.submit("go")
+      driver.finish(0)
+      driver.finish(0, ["safe"])
+      driver.finish(0)
+      driver.ask(0)
+      return { open: driver.data.questions.length, told: driver.answers.find(({ kind }) => kind === "ask")?.value }
+    }
+    expect(asked({})).toEqual({ open: 1, told: undefined })
+    expect(asked({ subagent: { role: "worker", depth: 1, root: 9 as never } })).toEqual({
+      open: 0,
+      told: { type: "nobody", reason: "a subagent asks nobody" },
+    })
+  })
+
   it("stops the others at the first failure with fail_fast, and says so", () => {
     const driver = called("safe-delegate-fast")
     driver.beginChild(0)
