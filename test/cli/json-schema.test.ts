@@ -46,7 +46,7 @@ beforeAll(async () => {
   await buildProgram()
   bench.write("script.json", JSON.stringify(script))
   bench.write("person.json", JSON.stringify(person, null, 2))
-})
+}, 300_000)
 
 afterAll(() => bench.remove())
 
