@@ -7,8 +7,17 @@ import type { UserPart } from "../domain/message.ts"
 const open = "\uE000command:"
 const close = "\uE001"
 
+/** Stands between the braces of a placeholder that somebody typed: it is none. */
+const typed = "\uE002"
+
 const inText = (content: ReadonlyArray<UserPart>, change: (text: string) => string): ReadonlyArray<UserPart> =>
   content.map((part) => (part.type === "text" ? { ...part, text: change(part.text) } : part))
+
+/** Keeps placeholders that somebody typed from being taken for a plugin's. Undone by {@link withOutputs}. */
+export const setApart = (content: ReadonlyArray<UserPart>): ReadonlyArray<UserPart> =>
+  content.some((part) => part.type === "text" && part.text.includes("{{command:"))
+    ? inText(content, (text) => text.replaceAll("{{command:", `{${typed}{command:`))
+    : content
 
 /** Binds the placeholders of a plugin that asks for `count` commands, the first of which is number `from` of all. */
 export const bindOutputs = (content: ReadonlyArray<UserPart>, from: number, count: number): ReadonlyArray<UserPart> =>
@@ -24,5 +33,7 @@ export const withOutputs = (
   outputs: ReadonlyArray<string>,
 ): ReadonlyArray<UserPart> =>
   inText(content, (text) =>
-    text.replaceAll(new RegExp(`${open}(\\d{1,4})${close}`, "g"), (_, digits: string) => outputs[Number(digits)] ?? ""),
+    text
+      .replaceAll(`{${typed}{command:`, "{{command:")
+      .replaceAll(new RegExp(`${open}(\\d{1,4})${close}`, "g"), (_, digits: string) => outputs[Number(digits)] ?? ""),
   )

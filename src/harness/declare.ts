@@ -9,6 +9,7 @@ import { nearest } from "../domain/nearest.ts"
 import { WorkspaceSpec } from "../domain/workspace-spec.ts"
 import {
   type AnyPlugin,
+  alternatives,
   type DeclarationFault,
   InvalidDeclaration,
   nameExpected,
@@ -55,14 +56,14 @@ const shapeFaults = (declaration: Harness): ReadonlyArray<DeclarationFault> => {
         ? `the option "${nearest(key, Object.keys(Declaration.fields))}"`
         : issue.message.replace(/^Expected /, "").replace(/, actual .*$/s, "")
     const before = faults.get(path)
-    const expected = before === undefined || said === "undefined" ? said : `${before.expected} | ${said}`
+    const expected = alternatives(before?.expected, said)
     const value = issue.path.reduce<unknown>(
       (inner, step) => (typeof inner === "object" && inner !== null ? Reflect.get(inner, step) : undefined),
       declaration,
     )
     const actual =
       issue._tag === "Unexpected" ? "an unknown option" : issue._tag === "Missing" ? "nothing" : quoted(value)
-    faults.set(path, { path, expected: expected.replace(/ \| undefined$/, ""), actual })
+    faults.set(path, { path, expected, actual })
   }
   return [...faults.values()]
 }

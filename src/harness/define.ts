@@ -49,6 +49,12 @@ export const nameExpected = "a name in kebab-case"
 
 export const quoted = (value: unknown): string => JSON.stringify(value) ?? String(value)
 
+/** What was expected at one place, where a schema says it in several messages: every member of a union, without `undefined`. */
+export const alternatives = (before: string | undefined, said: string): string => {
+  const all = [...(before ?? "").split(" | "), ...said.split(" | ")]
+  return [...new Set(all.filter((one) => one !== "" && one !== "undefined"))].join(" | ")
+}
+
 const faultsOf = <O, I, R>(definition: PluginDefinition<O, I, R>): ReadonlyArray<DeclarationFault> => {
   const { aliases = [], deadlineMs = 1, description, hooks = {}, name } = definition
   const faults: Array<DeclarationFault> = []

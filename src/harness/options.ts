@@ -5,7 +5,7 @@
 import { Either, ParseResult, Schema } from "effect"
 import type { JsonObject } from "../domain/json.ts"
 import { nearest } from "../domain/nearest.ts"
-import { type AnyPlugin, type DeclarationFault, quoted } from "./define.ts"
+import { type AnyPlugin, alternatives, type DeclarationFault, quoted } from "./define.ts"
 import type { PluginSpec } from "./plugin.ts"
 
 /** A plugin with its options decoded. */
@@ -68,8 +68,7 @@ export const decodeOptions = (
         }
         const said = issue.message.replace(/^Expected /, "").replace(/, actual .*$/s, "")
         const before = faults.get(path)
-        const expected = before === undefined || said === "undefined" ? said : `${before.expected} | ${said}`
-        faults.set(path, { path, expected: expected.replace(/ \| undefined$/, ""), actual })
+        faults.set(path, { path, expected: alternatives(before?.expected, said), actual })
       }
       return [...faults.values()]
     },

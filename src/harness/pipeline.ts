@@ -7,7 +7,7 @@ import type { AgentDocument } from "../domain/document.ts"
 import type { JsonObject } from "../domain/json.ts"
 import { type AssistantPart, type Message, text, type UserPart } from "../domain/message.ts"
 import type { ModelRequest } from "../models/model.ts"
-import { bindOutputs } from "./command-outputs.ts"
+import { bindOutputs, setApart } from "./command-outputs.ts"
 import type { HookRunner } from "./context.ts"
 import type { CompactDecision, PluginHooks, ToolCallView } from "./plugin.ts"
 
@@ -29,7 +29,7 @@ export interface InputChange {
 }
 
 export const onInput = (runner: HookRunner, given: ReadonlyArray<UserPart>): Effect.Effect<InputChange> => {
-  let content = given
+  let content = setApart(given)
   let agent: AgentDocument | null = null
   const commands: Array<InputCommand> = []
   return Effect.map(
