@@ -2,6 +2,7 @@
  * The plugins that come with Super-Pi. A harness names them; one line here registers one.
  */
 import { type AnyPlugin, anyPlugin } from "../define.ts"
+import { autoCommit } from "./auto-commit.ts"
 import { confirmDestructive } from "./confirm-destructive.ts"
 import { customCompaction } from "./custom-compaction.ts"
 import { gitCheckpoint } from "./git-checkpoint.ts"
@@ -31,6 +32,7 @@ export const builtinPlugins: ReadonlyArray<AnyPlugin> = [
   anyPlugin(handoff),
   anyPlugin(skills),
   anyPlugin(gitCheckpoint),
+  anyPlugin(autoCommit),
   anyPlugin(customCompaction),
   anyPlugin(inlineBash),
   anyPlugin(jevRouter),
