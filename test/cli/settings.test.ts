@@ -13,6 +13,15 @@ import { loadSettings, readSettings } from "../../src/cli/settings.ts"
 const linux = { platform: "linux", home: "/home/me", cwd: "/here" } as const
 
 describe("paths", () => {
+  it("takes permissions key by key, and names what is wrong with one", () => {
+    const text = JSON.stringify({ permissions: { allow: ["git status", "a && b"], netwrok: "deny" } })
+    const { settings, warnings } = readSettings(text, "/c/settings.json")
+    expect(settings.permissions).toEqual({ allow: ["git status"] })
+    expect(warnings).toHaveLength(2)
+    expect(warnings[0]).toContain("/c/settings.json: permissions.allow[1]: expected a pattern of one simple command")
+    expect(warnings[1]).toContain('did you mean "permissions.network"')
+  })
+
   it("follow the convention of the operating system", () => {
     const on = (platform: NodeJS.Platform, home: string, env: Record<string, string> = {}) =>
       resolvePaths({ env, platform, home, cwd: home }, {})

@@ -96,6 +96,8 @@ export const cases: ReadonlyArray<Case> = [
   ["{ git status; git diff; } > out.txt", edits, "work", "allow", "a group with a redirection inside of the workspace"],
   ["(cd src && ls)", edits, "work", "allow", "a subshell"],
   ["! grep -q x a.txt", edits, "work", "allow", "a negation"],
+  ["# nothing", edits, "work", "allow", "a comment runs nothing"],
+  ["(( 1 + 1 ))", edits, "work", "allow", "arithmetic runs nothing"],
   // What is not in the list
   ["git statusx", edits, "work", "ask", "a prefix of text is no command"],
   ["git difftool", edits, "work", "ask", "a prefix of text is no subcommand"],
