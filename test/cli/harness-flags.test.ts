@@ -1,7 +1,7 @@
 /**
  * Harnesses on the command line: the listing, the flags, and the ceiling that no flag lifts. Real processes of the built program.
  */
-import { existsSync } from "node:fs"
+import { existsSync, mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { type Bench, buildProgram, makeBench } from "./program.ts"
@@ -46,6 +46,20 @@ describe("harnesses on the command line", () => {
     expect(listing.harnesses[3]).toMatchObject({ modes: ["plan"], workspace: "local" })
     expect(listing.harnesses[3].tools).not.toContain("bash")
     expect(listing.harnesses[1]).toMatchObject({ workspace: "none" })
+    expect(listing.harnesses[1].plugins).not.toContain("inline-bash")
+    expect(listing.harnesses[2].tools).not.toContain("bash")
+    for (const one of listing.harnesses) expect(one.plugins).toContain("permissions")
+    for (const at of [0, 2, 3]) expect(listing.harnesses[at].plugins).toContain("protected-paths")
+    const input = '{"jsonrpc":"2.0","id":1,"method":"workspace.metadata","params":{}}\n'
+    const rpc = await bench.run(["rpc", "--stdio"], { input })
+    expect(JSON.parse(rpc.stdout.split("\n", 1)[0] ?? "").result.harnesses).toEqual(listing.harnesses)
+  })
+
+  it("begin with the one that the settings name", async () => {
+    mkdirSync(join(bench.directory, "other"))
+    writeFileSync(join(bench.directory, "other/settings.json"), '{"defaultHarness": "planner"}')
+    const env = { SUPER_PI_CONFIG_DIR: join(bench.directory, "other") }
+    expect(JSON.parse((await bench.run(["harnesses", "--json"], { env })).stdout).default).toBe("super-pi-planner")
   })
 
   it("are chosen by --harness, and no --mode lifts the planner out of plan", async () => {
