@@ -1,5 +1,5 @@
 /**
- * The snippets of docs/embedding.md, docs/documents.md and of the README are whole programs: they compile, run, and print what their comments say.
+ * The snippets of docs/embedding.md, docs/documents.md, docs/harnesses.md and of the README are whole programs: they compile, run, and print what their comments say.
  */
 import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -17,7 +17,12 @@ const snippetsOf = (file: string) =>
     name: `${file} ${index + 1}`,
     code,
   }))
-const snippets = [...snippetsOf("README.md"), ...snippetsOf("docs/embedding.md"), ...snippetsOf("docs/documents.md")]
+const snippets = [
+  ...snippetsOf("README.md"),
+  ...snippetsOf("docs/embedding.md"),
+  ...snippetsOf("docs/documents.md"),
+  ...snippetsOf("docs/harnesses.md"),
+]
 
 let directory: string
 beforeAll(() => {
