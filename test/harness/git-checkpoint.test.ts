@@ -1,7 +1,18 @@
 /**
  * Plugin GitCheckpoint and undo: what the calls of a turn changed is restored to the last byte, and nothing else is touched.
  */
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs"
+import { randomUUID } from "node:crypto"
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
@@ -389,6 +400,27 @@ describe("a death", () => {
         }),
     )
   }
+
+  it.scoped("in the middle of a write leaves no file beside it, and what is being written stays", () =>
+    Effect.gen(function* () {
+      const { diesAfter, store } = mortal()
+      const world = yield* worldOf({ store })
+      const { root } = world
+      yield* writeFiles(root, { a: "1" })
+      const before = picture(root)
+      diesAfter(1)
+      yield* world.tool("write", { path: "deep/a", content: "2" })
+      const left = join(root, "deep", `.super-pi-${randomUUID()}.tmp`)
+      writeFileSync(left, "half")
+      const old = new Date(performance.timeOrigin - 1000)
+      utimesSync(left, old, old)
+      const young = join(root, `.super-pi-${randomUUID()}.tmp`)
+      writeFileSync(young, "being written")
+      yield* world.restarted().undo()
+      rmSync(young)
+      expect(picture(root)).toEqual(before)
+    }),
+  )
 
   it.scoped("before a change leaves nothing to undo", () =>
     Effect.gen(function* () {

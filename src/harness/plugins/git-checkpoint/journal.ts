@@ -24,6 +24,7 @@ import type { CommitError } from "../../../storage/errors.ts"
 import type { StoreService } from "../../../storage/store.ts"
 import { Blobs } from "./blobs.ts"
 import { imageAt } from "./image.ts"
+import { removeLeftovers } from "./leftovers.ts"
 import { changesSince, type Manifest, type ScanOptions, scan } from "./scan.ts"
 import { ScanState } from "./scan-state.ts"
 import { missingParents } from "./walk.ts"
@@ -253,6 +254,8 @@ export const closeDead = (
         const dead = value.open.filter(({ callId }) => !isLive(callId))
         if (dead.length === 0) return value
         const scanning: ScanOptions = { ...options, root: value.root, blobs: new Blobs(value.store) }
+        const touched = dead.flatMap(({ before }) => before.map(({ path }) => path))
+        yield* filesystem(() => removeLeftovers(touched))
         const outcomes = yield* Effect.forEach(dead, (call) =>
           // What was kept is gone: nothing is known, and so nothing is undone.
           Effect.catchAll(outcomeOf(call, scanning), () => Effect.succeed<ReadonlyArray<PathChange>>([])),
