@@ -19,6 +19,9 @@ export const setApart = (content: ReadonlyArray<UserPart>): ReadonlyArray<UserPa
     ? inText(content, (text) => text.replaceAll("{{command:", `{${typed}{command:`))
     : content
 
+/** A text as it was typed. */
+export const asTyped = (text: string): string => text.replaceAll(`{${typed}{command:`, "{{command:")
+
 /** Binds the placeholders of a plugin that asks for `count` commands, the first of which is number `from` of all. */
 export const bindOutputs = (content: ReadonlyArray<UserPart>, from: number, count: number): ReadonlyArray<UserPart> =>
   inText(content, (text) =>
@@ -33,7 +36,8 @@ export const withOutputs = (
   outputs: ReadonlyArray<string>,
 ): ReadonlyArray<UserPart> =>
   inText(content, (text) =>
-    text
-      .replaceAll(`{${typed}{command:`, "{{command:")
-      .replaceAll(new RegExp(`${open}(\\d{1,4})${close}`, "g"), (_, digits: string) => outputs[Number(digits)] ?? ""),
+    asTyped(text).replaceAll(
+      new RegExp(`${open}(\\d{1,4})${close}`, "g"),
+      (_, digits: string) => outputs[Number(digits)] ?? "",
+    ),
   )

@@ -7,7 +7,7 @@ import type { AgentDocument } from "../domain/document.ts"
 import type { JsonObject } from "../domain/json.ts"
 import { type AssistantPart, type Message, text, type UserPart } from "../domain/message.ts"
 import type { ModelRequest } from "../models/model.ts"
-import { bindOutputs, setApart } from "./command-outputs.ts"
+import { asTyped, bindOutputs, setApart } from "./command-outputs.ts"
 import type { HookRunner } from "./context.ts"
 import type { CompactDecision, PluginHooks, ToolCallView } from "./plugin.ts"
 
@@ -41,7 +41,7 @@ export const onInput = (runner: HookRunner, given: ReadonlyArray<UserPart>): Eff
         if (answer.agent !== undefined) agent = { ...agent, ...answer.agent }
         if (answer.commands === undefined || answer.commands.length === 0) return
         content = bindOutputs(content, commands.length, answer.commands.length)
-        commands.push(...answer.commands)
+        commands.push(...answer.commands.map((one) => ({ ...one, command: asTyped(one.command) })))
       },
     ),
     () => ({ content, agent, commands }),
