@@ -19,10 +19,10 @@ export const pluginNamed = (plugins: ReadonlyArray<AnyPlugin>, name: string): An
   plugins.find((one) => one.name === name) ?? plugins.find((one) => one.aliases.includes(name))
 
 export const nameOf = (spec: PluginSpec): string => (typeof spec === "string" ? spec : spec[0])
-export const optionsOf = (spec: PluginSpec): JsonObject => (typeof spec === "string" ? {} : spec[1])
+const optionsOf = (spec: PluginSpec): JsonObject => (typeof spec === "string" ? {} : spec[1])
 
 /** Names of the options of a plugin. */
-export const optionNames = ({ options }: AnyPlugin): ReadonlyArray<string> => {
+const optionNames = ({ options }: AnyPlugin): ReadonlyArray<string> => {
   const { ast } = Schema.encodedSchema(options)
   return ast._tag === "TypeLiteral" ? ast.propertySignatures.map(({ name }) => String(name)) : []
 }
@@ -46,7 +46,7 @@ const respelled = (given: JsonObject, names: ReadonlyArray<string>): JsonObject 
   )
 
 /** Options as their plugin decodes them, or what is wrong with them; `prefix` names the place that they stand in. */
-export const decodeOptions = (
+const decodeOptions = (
   plugin: AnyPlugin,
   given: JsonObject,
   prefix: string,

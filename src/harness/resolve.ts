@@ -10,7 +10,7 @@ import { capped, modesUpTo } from "./modes.ts"
 import { nameOf } from "./options.ts"
 
 /** Whether a loadout offers a tool. */
-export const offers = (loadout: ToolLoadout | undefined, name: string): boolean => {
+const offers = (loadout: ToolLoadout | undefined, name: string): boolean => {
   if (loadout === undefined || loadout === "all") return true
   return "only" in loadout ? loadout.only.includes(name) : !loadout.except.includes(name)
 }

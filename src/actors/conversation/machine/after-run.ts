@@ -21,7 +21,7 @@ export interface AfterRunInput {
 export const afterRunOf = (row: Pick<TaskRow, "input">): AfterRunInput => row.input as unknown as AfterRunInput
 
 /** Rows of this kind that have not ended. */
-export const afterRunsIn = (data: Data): ReadonlyArray<TaskRow> => data.afterRuns ?? []
+const afterRunsIn = (data: Data): ReadonlyArray<TaskRow> => data.afterRuns ?? []
 
 /** Names of the tools that ran since the first input of the run: a call that was refused has no task of its own. */
 const toolsOf = (d: Draft, run: Run): ReadonlyArray<string> => {

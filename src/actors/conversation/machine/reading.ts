@@ -23,7 +23,7 @@ export interface ReadInput {
 
 /** What plugins made of a queued input, where that is stored; this engine wrote it. */
 export const readOf = (row: SubmissionRow): ReadInput | null =>
-  (row.content as unknown as { readonly read?: ReadInput }).read ?? null
+  (row.content as unknown as { readonly read?: ReadInput }).read ?? null // see above
 
 const reads = (d: Draft): boolean => d.env.hooks?.has("onInput") === true
 
