@@ -5,6 +5,7 @@
  * 1. A checkpoint is committed, with everything needed to go back, before the first call of its turn changes anything.
  * 2. Of one path the first `before` and the last `after` count; where a change began from something else than the last one left, somebody
  *    else was there: `foreign`.
+ *    Of calls that overlapped nobody can tell: there the `before` of the one that began first counts, and nothing is foreign.
  * 3. An undo is a checkpoint of its own, of kind `undo`, and is undone like any other.
  */
 import { Schema } from "effect"
@@ -28,6 +29,8 @@ export const PathChange = Schema.Struct({
   path: Schema.String,
   before: Image,
   after: Image,
+  /** Number of the call, by its beginning in the checkpoint, that `before` is from. */
+  since: Schema.optional(Schema.Int),
   /** Somebody else changed it between two changes of the checkpoint. */
   foreign: Schema.optional(Schema.Boolean),
 })
@@ -41,6 +44,9 @@ export const OpenCall = Schema.Struct({
   before: Schema.Array(Schema.Struct({ path: Schema.String, image: Image })),
   /** Hash of the list of everything that was in the workspace, for a call that may change anything. */
   manifest: Schema.NullOr(Schema.String),
+  /** Which call of its checkpoint it is, from 1, and whether another one was open at the same time. */
+  number: Schema.optional(Schema.Int),
+  beside: Schema.optional(Schema.Boolean),
 })
 export type OpenCall = typeof OpenCall.Type
 
@@ -59,6 +65,8 @@ export const Checkpoint = Schema.Struct({
   /** Names of the tools that changed something. */
   tools: Schema.Array(Schema.String),
   open: Schema.Array(OpenCall),
+  /** Calls that have begun so far. */
+  begun: Schema.optional(Schema.Int),
   changes: Schema.Array(PathChange),
   /** The undo that took it back, or null. */
   undoneBy: Schema.NullOr(Schema.Int),
@@ -120,12 +128,30 @@ export const addChanges = (
       path: change.path,
       before: known.before,
       after: change.after,
+      ...(known.since === undefined ? {} : { since: known.since }),
       ...(foreign ? { foreign } : {}),
     })
   }
   return [...byPath.values()]
     .filter(({ after, before, foreign }) => foreign === true || !sameImage(before, after))
     .sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
+}
+
+/** The same for a call that overlapped with others of its checkpoint. */
+export const addOverlapping = (
+  earlier: ReadonlyArray<PathChange>,
+  later: ReadonlyArray<PathChange>,
+): ReadonlyArray<PathChange> => {
+  const known = new Map(earlier.map((change) => [change.path, change]))
+  const merged = later.map((change) => {
+    const other = known.get(change.path)
+    if (other === undefined) return change
+    const first = (other.since ?? 0) <= (change.since ?? 0) ? other : change
+    // What it was in between may have been in the middle of the other call.
+    return { ...other, before: first.before, after: change.after, since: first.since ?? 0 }
+  })
+  for (const { path } of merged) known.delete(path)
+  return addChanges([], [...known.values(), ...merged])
 }
 
 /** Whether an undo may take it back. */

@@ -7,7 +7,7 @@ import { newReference, storageFailure } from "../actors/conversation/failures.ts
 import type { SubmissionRow } from "../actors/conversation/machine/data.ts"
 import type { SessionsService, Target } from "../actors/sessions.ts"
 import type { UndoResult } from "../domain/checkpoint.ts"
-import { Busy, type Failure, NotFound, Refused, ServiceFailure } from "../domain/failure.ts"
+import { Busy, type Failure, Refused, ServiceFailure } from "../domain/failure.ts"
 import { text } from "../domain/message.ts"
 import type { JournalError } from "../harness/plugins/git-checkpoint/journal.ts"
 import type { StoreService } from "../storage/store.ts"
@@ -76,7 +76,7 @@ export const makeUndo = (parts: UndoParts): Pick<SessionsService, "checkpoints" 
           const result = yield* Effect.catchAll(
             undo(store, target.conversationId, { id: checkpoint, force }),
             (error): Effect.Effect<never, Failure> => {
-              if (error._tag === "NothingToUndo") return new NotFound({ what: `something to undo (${error.message})` })
+              if (error._tag === "NothingToUndo") return new Refused({ rule: "undo", detail: error.message })
               if (error._tag === "UndoRefused") return new Refused({ rule: "undo", detail: error.message })
               return ours(error)
             },

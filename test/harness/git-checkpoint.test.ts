@@ -15,7 +15,7 @@ import {
 } from "node:fs"
 import { dirname, join } from "node:path"
 import { describe, expect, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Deferred, Effect } from "effect"
 import fc from "fast-check"
 import { gitBlobs } from "../../src/harness/plugins/git-checkpoint/git-blobs.ts"
 import { undo } from "../../src/harness/plugins/git-checkpoint/undo.ts"
@@ -205,6 +205,50 @@ describe("checkpoints", () => {
         ["c", "created"],
         ["d", "created"],
       ])
+    }),
+  )
+
+  it.scoped("of calls that ran at once hold what was before all of them, in whatever order they begin and end", () =>
+    Effect.gen(function* () {
+      const world = yield* worldOf()
+      const { root } = world
+      yield* writeFiles(root, { shared: "0", other: "0" })
+      const before = picture(root)
+      const command = (run: Effect.Effect<void>) =>
+        world.wrap(
+          { id: `c${Math.random()}`, name: "bash", args: {}, effects: ["exec"] },
+          Effect.as(run, { output: [] }),
+        )
+      const [begun, half, over] = yield* Effect.all([
+        Deferred.make<void>(),
+        Deferred.make<void>(),
+        Deferred.make<void>(),
+      ])
+      const first = command(
+        Effect.gen(function* () {
+          writeFileSync(join(root, "shared"), "1")
+          mkdirSync(join(root, "made"))
+          yield* Deferred.succeed(begun, undefined)
+          yield* Deferred.await(half)
+          writeFileSync(join(root, "made", "late"), "1")
+          yield* Deferred.await(over)
+        }),
+      )
+      const second = Effect.zipRight(
+        Deferred.await(begun),
+        command(
+          Effect.gen(function* () {
+            // Looked at in the middle of the first, and over before it.
+            writeFileSync(join(root, "shared"), "2")
+            writeFileSync(join(root, "other"), "2")
+            yield* Deferred.succeed(half, undefined)
+          }),
+        ).pipe(Effect.zipRight(Deferred.succeed(over, undefined))),
+      )
+      yield* Effect.all([first, second], { concurrency: "unbounded" })
+      const result = yield* world.undo()
+      expect(result.left).toEqual([])
+      expect(picture(root)).toEqual(before)
     }),
   )
 

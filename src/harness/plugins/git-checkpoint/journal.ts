@@ -10,6 +10,7 @@
 import { Clock, Effect } from "effect"
 import {
   addChanges,
+  addOverlapping,
   type Checkpoint,
   checkpointDocument,
   type Image,
@@ -138,7 +139,11 @@ export class Journal {
       const watched = yield* this.look(call, scanning)
       yield* documents.update(checkpointDocument, { conversation, key: String(id) }, (value) => {
         if (value.id === 0) Object.assign(value, { id, run, at: now, root: options.root, store: directory })
-        value.open.push({ ...watched.open, before: [...watched.open.before] })
+        for (const other of value.open) other.beside = true
+        const number = (value.begun ?? 0) + 1
+        value.begun = number
+        const beside = value.open.length > 0
+        value.open.push({ ...watched.open, before: [...watched.open.before], number, beside })
       })
       this.newRuns.delete(conversation)
       this.turns.set(conversation, { id, run })
@@ -232,9 +237,11 @@ export const closeCall = (
 ): Pick<Checkpoint, "changes" | "open" | "tools"> => {
   const call = checkpoint.open.find((open) => open.callId === callId)
   const tools = call === undefined || changes.length === 0 ? [] : [call.tool]
+  const numbered = changes.map((change) => ({ ...change, since: call?.number ?? 0 }))
+  const add = call?.beside === true ? addOverlapping : addChanges
   return {
     open: checkpoint.open.filter((open) => open.callId !== callId),
-    changes: addChanges(checkpoint.changes, changes),
+    changes: add(checkpoint.changes, numbered),
     tools: [...new Set([...checkpoint.tools, ...tools])],
   }
 }

@@ -6,7 +6,8 @@ import { readdir, rm } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { statOf } from "./image.ts"
 
-const temporary = /^\.super-pi-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/
+/** The name of a file of an atomic write. */
+export const temporary = /^\.super-pi-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\.tmp$/
 
 /** Removes them beside the given paths; gives how many. */
 export const removeLeftovers = async (

@@ -6,6 +6,7 @@ import type { BigIntStats } from "node:fs"
 import { readdir } from "node:fs/promises"
 import { basename, dirname, join, sep } from "node:path"
 import { statOf } from "./image.ts"
+import { temporary } from "./leftovers.ts"
 
 /** Names of directories that are not looked into. */
 export const defaultSkip: ReadonlyArray<string> = [
@@ -65,7 +66,7 @@ export const walk = async ({
     for (const name of names) {
       const path = join(directory, name)
       if (found.size > maxEntries || own.some((mine) => path.startsWith(mine))) continue
-      if (git && isGitInternal(directory, name)) continue
+      if (temporary.test(name) || (git && isGitInternal(directory, name))) continue
       const stat = await statOf(path).catch(() => null)
       if (stat === null) continue
       if (stat.isDirectory()) {
