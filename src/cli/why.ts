@@ -23,7 +23,8 @@ export const whyLines = (found: CallDecisions): Array<string> => {
   const steps = found.trail.map(({ at, decision, hook, ms, plugin, reason, rule }) => {
     const why = [rule === null ? "" : `rule ${rule}`, reason ?? ""].filter((part) => part !== "").join(": ")
     const when = new Date(at).toISOString().slice(11, 23)
-    return `  ${oneLine(`${when}  ${plugin}  ${hook}  ${decision}${why === "" ? "" : `  ${why}`}  (${ms} ms)`)}`
+    const cells = [when, plugin, hook, decision, ...(why === "" ? [] : [why]), `(${ms} ms)`]
+    return `  ${cells.map(oneLine).join("  ")}`
   })
   return [
     oneLine(`call ${found.call_id} of ${found.tool} in conversation ${found.conversation_id}${task}: ${found.outcome}`),
