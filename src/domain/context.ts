@@ -12,7 +12,8 @@ import type { Prompt } from "./prompt.ts"
 import { applySystem, promptOf } from "./prompt.ts"
 
 /** What the rules look at in an entry, and what a compaction reads of it where it is there. */
-export type ContextEntry = Pick<Entry, "id" | "model" | "head" | "edits"> & Partial<Pick<Entry, "kind" | "data" | "task">>
+export type ContextEntry = Pick<Entry, "id" | "model" | "head" | "edits"> &
+  Partial<Pick<Entry, "kind" | "data" | "task">>
 
 /** What a call without a result gets (rule 8). */
 export const missingResultText = "The call has no result: it was interrupted or its result was lost."

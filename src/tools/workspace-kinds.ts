@@ -7,7 +7,7 @@ import type { Tool } from "./tool.ts"
 /** Files, commands, outgoing calls. */
 export type Capability = "fs" | "exec" | "net"
 
-export const capabilitiesOf = (spec: WorkspaceSpec): ReadonlySet<Capability> => {
+const capabilitiesOf = (spec: WorkspaceSpec): ReadonlySet<Capability> => {
   const all: ReadonlyArray<Capability> = spec.kind === "none" ? ["net"] : ["fs", "exec", "net"]
   return new Set(all.filter((one) => one !== "net" || spec.network !== false))
 }
@@ -24,7 +24,7 @@ const byName: Readonly<Record<string, ReadonlyArray<Capability>>> = {
 }
 
 /** What a tool needs; one that states no effects needs everything. */
-export const needsOf = ({ effects, spec: { name } }: Pick<Tool, "effects" | "spec">): ReadonlySet<Capability> => {
+const needsOf = ({ effects, spec: { name } }: Pick<Tool, "effects" | "spec">): ReadonlySet<Capability> => {
   if (effects.length === 0) return new Set(["fs", "exec", "net"])
   const needs = new Set<Capability>(Object.hasOwn(byName, name) ? byName[name] : [])
   if (effects.includes("fs_write")) needs.add("fs")

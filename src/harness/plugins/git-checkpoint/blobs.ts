@@ -12,7 +12,7 @@ import { pipeline } from "node:stream/promises"
 import { errorCode } from "../../../domain/error-code.ts"
 
 /** Days that a content stays after a checkpoint needed it last. */
-export const keepDays = 30
+const keepDays = 30
 
 /** Files up to this size are read as a whole. */
 const wholeBytes = 1024 * 1024
