@@ -74,10 +74,7 @@ const imagesOf = (paths: ReadonlyArray<string>, blobs: Blobs | null) =>
   Effect.forEach(paths, (path) => filesystem(async () => ({ path, image: await imageAt(path, { blobs }) })))
 
 /** What an open call changed, as far as it can be seen now. */
-const outcomeOf = (
-  call: OpenCall,
-  options: ScanOptions,
-): Effect.Effect<ReadonlyArray<PathChange>, CheckpointFailed> =>
+const outcomeOf = (call: OpenCall, options: ScanOptions): Effect.Effect<ReadonlyArray<PathChange>, CheckpointFailed> =>
   Effect.gen(function* () {
     const named = yield* imagesOf(
       call.before.map(({ path }) => path),
