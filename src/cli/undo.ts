@@ -67,19 +67,18 @@ const checkpointOf = (invocation: Invocation): number | null => {
   return id
 }
 
-/** The most recent conversation that changed something in this directory. */
-const latestIn = (
-  sessions: SessionsService,
-  directory: string,
-): Effect.Effect<ConversationId, Failure | CommandFailure> =>
+/** The most recent conversation that changed something in this directory, or null. */
+const latestIn = (sessions: SessionsService, directory: string): Effect.Effect<ConversationId | null, Failure> =>
   Effect.gen(function* () {
     for (const { conversation_id: id } of yield* sessions.list({ limit: conversationsLookedAt })) {
       const views = yield* sessions.checkpoints({ conversationId: id })
       if (views.some(({ root }) => root === directory)) return id
     }
-    const advice = "name the conversation with --conversation, or change to its workspace"
-    return yield* Effect.fail(new CommandFailure(`no conversation changed anything in ${directory}; ${advice}`))
+    return null
   })
+
+const nothingIn = (directory: string): string => `no conversation changed anything in ${directory}`
+const advice = "name the conversation with --conversation, or change to its workspace"
 
 export const main = async (invocation: Invocation): Promise<number> => {
   const checkpoint = checkpointOf(invocation)
@@ -89,8 +88,14 @@ export const main = async (invocation: Invocation): Promise<number> => {
   return runCommand(() =>
     Effect.gen(function* () {
       const sessions = yield* openSessions(options)
-      const conversationId =
-        given === undefined ? yield* latestIn(sessions, realpathSync(options.cwd)) : ConversationId.make(given)
+      const directory = realpathSync(options.cwd)
+      const conversationId = given === undefined ? yield* latestIn(sessions, directory) : ConversationId.make(given)
+      if (conversationId === null) {
+        if (invocation.get(option.list) !== true)
+          return yield* Effect.fail(new CommandFailure(`${nothingIn(directory)}; ${advice}`))
+        process.stdout.write(`${json ? "[]" : nothingIn(directory)}\n`)
+        return ExitCode.ok
+      }
       if (invocation.get(option.list) === true) {
         const views = yield* sessions.checkpoints({ conversationId })
         const lines = views.flatMap((view) => checkpointLines(view, Date.now()))

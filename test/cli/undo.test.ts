@@ -67,6 +67,8 @@ describe("super-pi undo", () => {
     })
     const elsewhere = await bench.run(["undo", "--cwd", bench.directory])
     expect(elsewhere).toMatchObject({ code: 1, stderr: expect.stringContaining("no conversation changed anything in") })
+    const listed = await bench.run(["undo", "--list", "--json", "--cwd", bench.directory])
+    expect(listed).toMatchObject({ code: 0, stdout: "[]\n" })
   }, 120_000)
 
   it("shows no control characters of names", () => {
