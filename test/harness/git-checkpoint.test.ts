@@ -564,7 +564,8 @@ describe("any sequence of commands", () => {
                   }
                   const result = yield* world.undo(Math.min(...made.map(({ id }) => id)))
                   expect(picture(world.root)).toEqual(states[0])
-                  yield* world.undo(result.id)
+                  // Turns that took each other back leave nothing to bring back.
+                  if (result.restored.length > 0) yield* world.undo(result.id)
                   expect(picture(world.root)).toEqual(states.at(-1))
                   const newest = Math.max(...made.map(({ id }) => id))
                   yield* world.undo(newest)
