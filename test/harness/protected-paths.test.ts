@@ -33,6 +33,26 @@ const each = (project: Project, name: string, key: string, values: ReadonlyArray
 
 const all = (values: ReadonlyArray<string>, type: string) => Object.fromEntries(values.map((value) => [value, type]))
 
+describe("the directories of the node", () => {
+  it.scoped("are protected whole, but for a workspace that lies in one: there only its own files are", () =>
+    Effect.gen(function* () {
+      const project = yield* projectWith({ "a.txt": "a" })
+      const decide = (path: string, dataDir: string) => {
+        const context = project.context(protectedPaths)
+        const call = { id: "1", name: "read", args: { path }, effects: ["read" as const] }
+        const moved = { ...context, places: { ...context.places, dataDir } }
+        return Effect.map(protectedPaths.hooks.beforeTool?.(call, moved) ?? Effect.void, (decision) => decision?.type)
+      }
+      expect(yield* decide(join(project.dataDir, "notes"), project.dataDir)).toBe("block")
+      const around = join(project.root, "..")
+      expect(yield* decide("a.txt", around)).toBeUndefined()
+      expect(yield* decide("a.txt", project.root)).toBeUndefined()
+      for (const own of ["super-pi.db", "super-pi.db-wal", "checkpoints/ab/cd"])
+        expect(yield* decide(join(around, own), around), own).toBe("block")
+    }),
+  )
+})
+
 describe("file tools", () => {
   it.scoped("are blocked at secrets, however they are spelled", () =>
     Effect.gen(function* () {

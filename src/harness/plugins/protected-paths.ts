@@ -2,6 +2,7 @@
  * Plugin ProtectedPaths: calls that touch `.env`, `.git/`, private keys or credentials are blocked, in every mode and without asking. Paths
  * are looked at as they are written and where they lead; commands by the paths that they name.
  */
+import { join, sep } from "node:path"
 import { Effect, Schema } from "effect"
 import { type ProtectedRule, protectedBy, protectedGlob, protectedRule } from "../../domain/permissions-protected.ts"
 import type { NamedPath } from "../../domain/shell/paths.ts"
@@ -53,10 +54,21 @@ const inCode = (script: ShellScript): ReadonlyArray<string> =>
     .filter((one) => one.code)
     .flatMap(({ source }) => source.split(/[\s'"`()[\]{},;<>|&]+/).filter((one) => one !== ""))
 
+/** Files of the node in its directories, where a workspace lies inside of these: the rest of them is the workspace's. */
+const nodesFiles = ["*.db*", "checkpoints", "settings.json", "hooks.json", "trusted-hooks.json"]
+
+/** The directories of the node, whole; only its files where the workspace itself is in there. */
+const nodesOwn = ({ places, workspace }: HookContext<typeof Options.Type>): ReadonlyArray<string> =>
+  [places.configDir, places.dataDir]
+    .filter((one) => one !== "")
+    .flatMap((place) => {
+      const around = workspace.root === place || workspace.root.startsWith(join(place, sep))
+      return around ? nodesFiles.map((name) => join(place, name)) : [place]
+    })
+
 const own = (context: HookContext<typeof Options.Type>): ReadonlyArray<ProtectedRule> => {
   const listed = (context.places.env.PROTECTED_PATHS ?? "").split(/[:,\n]/).map((one) => one.trim())
-  const places = [context.places.configDir, context.places.dataDir].filter((one) => one !== "")
-  return [...context.options.paths, ...listed, ...places].filter((one) => one !== "").map(protectedRule)
+  return [...context.options.paths, ...listed, ...nodesOwn(context)].filter((one) => one !== "").map(protectedRule)
 }
 
 const beforeTool = (
