@@ -41,7 +41,10 @@ describe("the directories of the node", () => {
         const context = project.context(protectedPaths)
         const call = { id: "1", name: "read", args: { path }, effects: ["read" as const] }
         const moved = { ...context, places: { ...context.places, dataDir } }
-        return Effect.map(protectedPaths.hooks.beforeTool?.(call, moved) ?? Effect.void, (decision) => decision?.type)
+        return Effect.map(
+          protectedPaths.hooks.beforeTool?.(call, moved) ?? Effect.die("none"),
+          (decision) => decision?.type,
+        )
       }
       expect(yield* decide(join(project.dataDir, "notes"), project.dataDir)).toBe("block")
       const around = join(project.root, "..")
