@@ -73,8 +73,8 @@ const measure = async (open: OpenEngine, { conversations, turns }: Shape): Promi
 const middle = (rounds: ReadonlyArray<Measured>, of: (measured: Measured) => number): number => median(rounds.map(of))
 
 const compare = async (shape: Shape, peer: OpenEngine) => {
-  // Beforehand until the code is compiled, which takes about a thousand turns: a node runs for days.
-  await measure(openProduct, { conversations: 10, turns: 100 })
+  // Beforehand until the code is compiled, which takes two to three thousand turns: a node runs for days.
+  await measure(openProduct, { conversations: 25, turns: 100 })
   await measure(openFloor, { conversations: 10, turns: 100 })
   await measure(openBare, { conversations: 10, turns: 100 })
   const ours: Array<Measured> = []
