@@ -14,6 +14,7 @@ import type { Prices } from "./domain/budget.ts"
 import type { Effort, ExecutionMode } from "./domain/document.ts"
 import { errorCode } from "./domain/error-code.ts"
 import type { AnyPlugin } from "./harness/define.ts"
+import { quoted } from "./harness/define.ts"
 import type { Harness } from "./harness/harness.ts"
 import type { Models } from "./models/model.ts"
 import type { ModelsOptions } from "./models/service.ts"
@@ -127,8 +128,6 @@ export type OptionNeeds<
   S,
   M,
 > = ToolNeeds<T[number]> | TaskNeeds<D[number]> | WorkerNeeds<W[number]> | LayerNeeds<S> | LayerNeeds<M>
-
-const quoted = (value: unknown): string => JSON.stringify(value) ?? String(value)
 
 /** The built-in tools that are wanted. */
 export const builtinsOf = (wanted: boolean | ReadonlyArray<string> = true) =>

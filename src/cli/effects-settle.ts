@@ -1,15 +1,11 @@
 /**
  * `super-pi effects settle ID ANSWER`: records what became of an effect in doubt. This writes, so it goes through the owner of the database.
  */
-import { Effect } from "effect"
 import { EffectAnswer } from "../domain/effect.ts"
 import { TaskId } from "../domain/ids.ts"
 import type { Invocation } from "./arguments.ts"
-import { nodeOptionsOf } from "./context.ts"
-import { ExitCode, usageFailure } from "./exit.ts"
-import { openSessions } from "./node.ts"
-import * as option from "./options.ts"
-import { runCommand } from "./runtime.ts"
+import { runChange } from "./change.ts"
+import { usageFailure } from "./exit.ts"
 
 const taskOf = (word: string): TaskId => {
   const id = /^\d{1,16}$/.test(word) ? Number(word) : 0
@@ -31,17 +27,9 @@ export const main = async (invocation: Invocation): Promise<number> => {
   const [id = "", said = ""] = invocation.words
   const taskId = taskOf(id)
   const answer = answerOf(said)
-  const options = nodeOptionsOf(invocation)
-  return runCommand(() =>
-    Effect.gen(function* () {
-      const sessions = yield* openSessions(options)
-      const settlement = yield* sessions.settleEffect({ taskId, answer })
-      const line =
-        invocation.get(option.json) === true
-          ? JSON.stringify(settlement)
-          : `call ${taskId} of conversation ${settlement.conversation_id} is settled: ${answer}`
-      process.stdout.write(`${line}\n`)
-      return ExitCode.ok
-    }),
+  return runChange(
+    invocation,
+    (sessions) => sessions.settleEffect({ taskId, answer }),
+    ({ conversation_id }) => `call ${taskId} of conversation ${conversation_id} is settled: ${answer}`,
   )
 }

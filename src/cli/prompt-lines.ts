@@ -1,6 +1,7 @@
 /**
  * Input lines of `--input-format stream-json`: `{"prompt": "…", "conversation_id"?: 12}`. Pure.
  */
+import { shown } from "../domain/shown.ts"
 import { jsonFaultAt, lineAndColumn } from "./json-fault.ts"
 
 /**
@@ -10,15 +11,9 @@ export type PromptLine =
   | { readonly ok: true; readonly prompt: string; readonly conversation: number | "new" | "current" }
   | { readonly ok: false; readonly error: string }
 
-const kindOf = (value: unknown): string => {
-  if (value === undefined) return "nothing"
-  const text = JSON.stringify(value)
-  return text.length > 60 ? `${text.slice(0, 57)}…` : text
-}
-
 const wrong = (path: string, expected: string, actual: unknown): PromptLine => ({
   ok: false,
-  error: `${path}: expected ${expected}, got ${kindOf(actual)}`,
+  error: `${path}: expected ${expected}, got ${shown(actual, "…")}`,
 })
 
 export const readPromptLine = (line: string): PromptLine => {

@@ -1,15 +1,11 @@
 /**
  * `super-pi queue pause|resume|retry|cancel|prune`: these write, so they go through the owner of the database, or own it for a moment.
  */
-import { Effect } from "effect"
 import type { QueueChange, QueueChanged } from "../domain/queue.ts"
 import type { Invocation } from "./arguments.ts"
-import { nodeOptionsOf } from "./context.ts"
-import { ExitCode, usageFailure } from "./exit.ts"
-import { openSessions } from "./node.ts"
-import * as option from "./options.ts"
+import { runChange } from "./change.ts"
+import { usageFailure } from "./exit.ts"
 import { jobIdOf } from "./queue-read.ts"
-import { runCommand } from "./runtime.ts"
 
 const changeOf = (invocation: Invocation): QueueChange => {
   const command = invocation.path.at(-1)
@@ -37,13 +33,5 @@ const said = ({ job, pruned, queue }: QueueChanged): string => {
 
 export const main = async (invocation: Invocation): Promise<number> => {
   const change = changeOf(invocation)
-  const options = nodeOptionsOf(invocation)
-  return runCommand(() =>
-    Effect.gen(function* () {
-      const sessions = yield* openSessions(options)
-      const changed = yield* sessions.changeQueue({ change })
-      process.stdout.write(`${invocation.get(option.json) === true ? JSON.stringify(changed) : said(changed)}\n`)
-      return ExitCode.ok
-    }),
-  )
+  return runChange(invocation, (sessions) => sessions.changeQueue({ change }), said)
 }

@@ -10,6 +10,7 @@ import { errorCode } from "../domain/error-code.ts"
 import { isRecord } from "../domain/json.ts"
 import { nearest } from "../domain/nearest.ts"
 import { PermissionSettings, readPermissions } from "../domain/permissions-policy.ts"
+import { shown } from "../domain/shown.ts"
 import { ModelSettings } from "../models/settings.ts"
 import { messageOf } from "./exit.ts"
 import { jsonFaultAt, lineAndColumn } from "./json-fault.ts"
@@ -64,11 +65,6 @@ const none: LoadedSettings = { settings: {}, warnings: [] }
 
 type Fields = Readonly<Record<string, Schema.Schema.All | Schema.PropertySignature.All>>
 
-const kindOf = (value: unknown): string => {
-  const text = JSON.stringify(value)
-  return text.length > 60 ? `${text.slice(0, 57)}…` : text
-}
-
 /** The known, valid keys of one object; a warning for each other one. `prefix` is "" or for example `models.`. */
 const pick = (
   value: Readonly<Record<string, unknown>>,
@@ -90,7 +86,7 @@ const pick = (
     if (fault === null) kept[key] = item
     else
       warnings.push(
-        `${file}: ${prefix}${fault.path}: expected ${fault.expected}, got ${kindOf(fault.actual)}; the key is ignored`,
+        `${file}: ${prefix}${fault.path}: expected ${fault.expected}, got ${shown(fault.actual, "…")}; the key is ignored`,
       )
   }
   return kept
@@ -148,20 +144,23 @@ export const readSettings = (text: string, file: string): LoadedSettings => {
   }
   const value: unknown = JSON.parse(source)
   if (!isRecord(value))
-    return { settings: {}, warnings: [`${file}: expected a JSON object, got ${kindOf(value)}; the file is skipped`] }
+    return {
+      settings: {},
+      warnings: [`${file}: expected a JSON object, got ${shown(value, "…")}; the file is skipped`],
+    }
   const warnings: Array<string> = []
   const { compaction, models, permissions, ...rest } = value
   const kept = pick(rest, Settings.fields, "", faultOf(Settings), warnings, file)
   if (models !== undefined) {
     if (isRecord(models))
       kept.models = pick(models, ModelSettings.fields, "models.", faultOf(ModelSettings), warnings, file)
-    else warnings.push(`${file}: models: expected an object, got ${kindOf(models)}; the key is ignored`)
+    else warnings.push(`${file}: models: expected an object, got ${shown(models, "…")}; the key is ignored`)
   }
   if (compaction !== undefined) {
     if (isRecord(compaction)) {
       const decode = faultOf(CompactionSettings)
       kept.compaction = pick(compaction, CompactionSettings.fields, "compaction.", decode, warnings, file)
-    } else warnings.push(`${file}: compaction: expected an object, got ${kindOf(compaction)}; the key is ignored`)
+    } else warnings.push(`${file}: compaction: expected an object, got ${shown(compaction, "…")}; the key is ignored`)
   }
   if (permissions !== undefined) {
     const { faults, rules } = readPermissions(permissions)

@@ -1,14 +1,11 @@
 /**
  * `super-pi tasks retry|abort|discard`: these write, so they go through the owner of the database, or own it for a moment.
  */
-import { Effect } from "effect"
 import type { TaskChange, TaskChanged } from "../domain/task-change.ts"
 import type { Invocation } from "./arguments.ts"
-import { nodeOptionsOf } from "./context.ts"
-import { ExitCode, usageFailure } from "./exit.ts"
-import { openSessions } from "./node.ts"
+import { runChange } from "./change.ts"
+import { usageFailure } from "./exit.ts"
 import * as option from "./options.ts"
-import { runCommand } from "./runtime.ts"
 import { taskIdOf } from "./task-show.ts"
 
 const changeOf = (invocation: Invocation): TaskChange => {
@@ -30,13 +27,5 @@ const said = ({ abort, status, task }: TaskChanged): string =>
 
 export const main = async (invocation: Invocation): Promise<number> => {
   const change = changeOf(invocation)
-  const options = nodeOptionsOf(invocation)
-  return runCommand(() =>
-    Effect.gen(function* () {
-      const sessions = yield* openSessions(options)
-      const changed = yield* sessions.changeTask({ change })
-      process.stdout.write(`${invocation.get(option.json) === true ? JSON.stringify(changed) : said(changed)}\n`)
-      return ExitCode.ok
-    }),
-  )
+  return runChange(invocation, (sessions) => sessions.changeTask({ change }), said)
 }

@@ -5,6 +5,7 @@
 import { Data, Effect, Either, type ParseResult, Schema } from "effect"
 import type { Json, JsonObject } from "../domain/json.ts"
 import { nearestNames } from "../domain/nearest.ts"
+import { shown } from "../domain/shown.ts"
 import { traced } from "../domain/traced.ts"
 import { expectedAt, namesAt, parametersOf, repairArguments } from "./parameters.ts"
 import type {
@@ -66,12 +67,6 @@ export interface ToolDefinition<A, I, R> {
   readonly reconcile?: (args: A, context: ToolContext) => Effect.Effect<Reconciliation, ToolFailure, R>
 }
 
-const preview = (value: unknown): string => {
-  if (value === undefined) return "nothing"
-  const json = JSON.stringify(value) ?? String(value)
-  return json.length > 60 ? `${json.slice(0, 57)}...` : json
-}
-
 interface Fault {
   readonly path: ReadonlyArray<PropertyKey>
   readonly actual: unknown
@@ -115,11 +110,11 @@ const render = (path: ReadonlyArray<PropertyKey>): string =>
 
 const explain = (parameters: JsonObject, fault: Fault): string => {
   if (!fault.unexpected)
-    return `${render(fault.path)}: expected ${expectedAt(parameters, fault.path)}, got ${preview(fault.actual)}`
+    return `${render(fault.path)}: expected ${expectedAt(parameters, fault.path)}, got ${shown(fault.actual)}`
   const names = namesAt(parameters, fault.path.slice(0, -1))
   const near = nearestNames(String(fault.path.at(-1)), names, 1)[0]
   const instead = near === undefined ? `one of the fields ${names.join(", ")}` : `the field name "${near}"`
-  return `${render(fault.path)}: expected ${instead}, got an unknown field with ${preview(fault.actual)}`
+  return `${render(fault.path)}: expected ${instead}, got an unknown field with ${shown(fault.actual)}`
 }
 
 /**

@@ -62,7 +62,8 @@ export const load = (
         written: {},
         usage: usage ?? usageDocument.initial(),
         context: contextState(entries),
-        entryCount: yield* store.entryCount(id),
+        // Without a head the context is the whole transcript.
+        entryCount: entries.some(({ head }) => head !== null) ? yield* store.entryCount(id) : entries.length,
         queue: [],
         run: null,
         parked: null,

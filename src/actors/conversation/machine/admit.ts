@@ -7,8 +7,8 @@ import type { Json } from "../../../domain/json.ts"
 import { changedAgent } from "../../../domain/subagent.ts"
 import { stopChildren } from "./children.ts"
 import { cancelCompactions, stillStopping } from "./compaction-end.ts"
-import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
-import type { Draft } from "./draft.ts"
+import type { Decision, MachineEvent } from "./data.ts"
+import { type Draft, queuedSubmission } from "./draft.ts"
 import { endQuestion } from "./question-open.ts"
 import { isReady, readQueue } from "./reading.ts"
 import { abortRun, startNext, startRun } from "./run.ts"
@@ -28,20 +28,15 @@ export const submit = (d: Draft, event: EventOf<"submit">): Decision => {
     d.act({ type: "fail", reply: event.reply, failure })
     return d.done()
   }
-  const row: SubmissionRow = {
+  const row = queuedSubmission({
     id: d.env.ids.submission(),
     conversation: d.data.conversation.id,
     kind: "input",
     content: { content: event.content, ...(event.entry === undefined ? {} : { entry: event.entry }) } as Json,
     whenBusy: event.whenBusy,
-    status: "queued",
-    reason: null,
-    detail: null,
     requestId: event.requestId,
-    entry: null,
-    answer: null,
     createdAt: d.env.now,
-  }
+  })
   if (!busy && d.data.queue.length === 0 && isReady(d, row)) {
     startRun(d, [row])
   } else {

@@ -27,7 +27,7 @@ import { uuidv7 } from "../../../domain/uuid.ts"
 import { builtinWrite } from "../../../storage/documents/builtin.ts"
 import type { ToolResult } from "../../../tools/tool.ts"
 import type { CallSlot, Child, Decision, MachineEvent } from "./data.ts"
-import type { Draft, DraftJob } from "./draft.ts"
+import { type Draft, type DraftJob, queuedSubmission } from "./draft.ts"
 
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
 
@@ -109,20 +109,20 @@ const begin = (d: Draft, slot: CallSlot, order: SubagentOrder, timeoutMs: number
   const input: SubagentInput = { role, task: wanted, callId: slot.call.id, conversation, submission, timeoutMs }
   const task = d.newTask(TaskKind.subagent, { ...input }, checkpointOf(1), d.run.generation.id, false)
   const agent = childAgent(d.data.agent, role, d.data.conversation.id)
-  addConversation(d, { id: conversation, owner: task.id, title: titleOf(`${role}: ${wanted}`), agent }, null, {
-    id: submission,
-    conversation,
-    kind: "input",
-    content: { content: [{ type: "text", text: promptOf(order) }] },
-    whenBusy: "followUp",
-    status: "queued",
-    reason: null,
-    detail: null,
-    requestId: null,
-    entry: null,
-    answer: null,
-    createdAt: d.env.now,
-  })
+  addConversation(
+    d,
+    { id: conversation, owner: task.id, title: titleOf(`${role}: ${wanted}`), agent },
+    null,
+    queuedSubmission({
+      id: submission,
+      conversation,
+      kind: "input",
+      content: { content: [{ type: "text", text: promptOf(order) }] },
+      whenBusy: "followUp",
+      requestId: null,
+      createdAt: d.env.now,
+    }),
+  )
   d.addJob(subagentJob(d, task.id, 1))
   return { task, input, job: 1 }
 }

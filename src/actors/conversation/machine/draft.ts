@@ -40,6 +40,18 @@ const whyOver = (outcome: TaskOutcome): string => (outcome.status === "aborted" 
 /** A job as a decision words it. */
 export type DraftJob = Omit<JobInsert, "id" | "conversation" | "createdAt">
 
+/** The row of something handed in, as it begins. */
+export const queuedSubmission = (
+  given: Pick<SubmissionRow, "id" | "conversation" | "kind" | "content" | "whenBusy" | "requestId" | "createdAt">,
+): SubmissionRow => ({
+  status: "queued",
+  reason: null,
+  detail: null,
+  entry: null,
+  answer: null,
+  ...given,
+})
+
 export class Draft {
   data: Data
   readonly env: Env

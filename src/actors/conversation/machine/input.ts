@@ -1,14 +1,12 @@
 /**
  * What plugins made of a queued input, and the commands that they want run before it is placed; rules are in `reading.ts`.
  */
-import type { CallInput } from "../../../domain/effect.ts"
 import { callOf, effectIdOf } from "../../../domain/effect.ts"
 import type { SubmissionId, TaskId } from "../../../domain/ids.ts"
 import type { Json } from "../../../domain/json.ts"
 import { textOf } from "../../../domain/message.ts"
-import { TaskKind } from "../../../domain/task.ts"
-import { uuidv7 } from "../../../domain/uuid.ts"
 import type { ToolResult } from "../../../tools/tool.ts"
+import { newCall } from "./call.ts"
 import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { inputOf } from "./place.ts"
@@ -91,24 +89,8 @@ const newSlot = (
   at: number,
   verdict: Extract<Verdict, { readonly type: "run" }>,
 ): CallSlot => {
-  const { args, replay, trail, whenInterrupted = "settled" } = verdict
-  const effect = uuidv7(d.env.now, d.env.random)
-  const noted = trail === undefined ? {} : { trail }
   const call = { type: "toolCall", id: `input-${submission}-${at}`, name: "bash", arguments: {} } as const
-  const input: CallInput = { callId: call.id, name: call.name, arguments: args, replay, effect, ...noted }
-  const task = d.newTask(TaskKind.tool, { ...input }, null, null)
-  return {
-    task,
-    call,
-    args,
-    replay,
-    effect,
-    whenInterrupted,
-    output: "",
-    status: "running",
-    startedAt: d.env.now,
-    ...noted,
-  }
+  return newCall(d, call, verdict, null, "running")
 }
 
 /** A command ended: its output stands in its input. False where the task is no command of an input. */

@@ -1,17 +1,15 @@
 /**
  * The calls of one turn: intents committed before they run, results as they come, the next turn when all are there.
  */
-import type { CallInput } from "../../../domain/effect.ts"
 import { EntryKind } from "../../../domain/entry.ts"
 import type { Json } from "../../../domain/json.ts"
 import type { ToolResultMessage } from "../../../domain/message.ts"
 import { text, textOf, toolCallsOf } from "../../../domain/message.ts"
 import { refusalDetails } from "../../../domain/question.ts"
-import { TaskKind } from "../../../domain/task.ts"
 import { trailData } from "../../../domain/trail.ts"
-import { uuidv7 } from "../../../domain/uuid.ts"
 import { resetDraft } from "../../../domain/write.ts"
 import type { ToolResult } from "../../../tools/tool.ts"
+import { newCall } from "./call.ts"
 import { park, settleResult } from "./children.ts"
 import { compactBeside } from "./compact.ts"
 import { applyControl, endAsked } from "./control.ts"
@@ -95,34 +93,10 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   calls.forEach((call, at) => {
     const verdict = verdicts[at]
     if (verdict?.type !== "run") return
-    const { args, ask, replay, trail, whenInterrupted = "settled" } = verdict
     // In a sequential batch a call that waits for an answer holds up those behind it.
     const ahead = parallel === 1 ? slots.length : slots.filter(underway).length
-    const starts = ask === undefined && ahead < parallel
-    const effect = uuidv7(d.env.now, d.env.random)
-    const input: CallInput = {
-      callId: call.id,
-      name: call.name,
-      arguments: args,
-      replay,
-      effect,
-      ...(whenInterrupted === "settled" ? {} : { whenInterrupted }),
-      ...(trail === undefined ? {} : { trail }),
-    }
-    const task = d.newTask(TaskKind.tool, { ...input }, null, run.generation.id, starts)
-    const status = ask !== undefined ? "asking" : starts ? "running" : "pending"
-    const slot: CallSlot = {
-      task,
-      call,
-      args,
-      replay,
-      effect,
-      whenInterrupted,
-      output: "",
-      status,
-      startedAt: d.env.now,
-    }
-    slots.push(trail === undefined ? slot : { ...slot, trail })
+    const status = verdict.ask !== undefined ? "asking" : ahead < parallel ? "running" : "pending"
+    slots.push(newCall(d, call, verdict, run.generation.id, status))
   })
   const generation = d.putTask({
     ...run.generation,

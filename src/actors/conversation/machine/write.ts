@@ -7,8 +7,8 @@
 import { NotFound } from "../../../domain/failure.ts"
 import type { Json } from "../../../domain/json.ts"
 import { isNote } from "../../../domain/write.ts"
-import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
-import type { Draft } from "./draft.ts"
+import type { Decision, MachineEvent } from "./data.ts"
+import { type Draft, queuedSubmission } from "./draft.ts"
 import { isReset, placeWrite } from "./place.ts"
 import { startNext } from "./run.ts"
 
@@ -17,20 +17,15 @@ type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readon
 /** Admits a write: it becomes an entry, or waits in the queue. */
 export const write = (d: Draft, event: EventOf<"write">): Decision => {
   const { queue } = d.data
-  const row: SubmissionRow = {
+  const row = queuedSubmission({
     id: d.env.ids.submission(),
     conversation: d.data.conversation.id,
     kind: "write",
     content: { ...event.entry } as Json,
     whenBusy: "followUp",
-    status: "queued",
-    reason: null,
-    detail: null,
     requestId: event.requestId,
-    entry: null,
-    answer: null,
     createdAt: d.env.now,
-  }
+  })
   const idle = d.data.run === null && d.data.parked === null
   const atOnce = isNote(event.entry) ? !queue.some(isReset) : idle && queue.length === 0
   if (atOnce) {

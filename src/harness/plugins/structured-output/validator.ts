@@ -4,6 +4,7 @@
 import type { ErrorObject } from "ajv"
 import { Data, Effect } from "effect"
 import type { Json, JsonObject } from "../../../domain/json.ts"
+import { shown } from "../../../domain/shown.ts"
 
 /** A schema that cannot be used: `detail` says what is wrong with it, one fault a line. */
 export class InvalidSchema extends Data.TaggedError("InvalidSchema")<{ readonly detail: string }> {
@@ -17,11 +18,6 @@ export type Validate = (value: Json) => ReadonlyArray<string>
 
 /** Faults told of one value at most. */
 const maxFaults = 20
-
-const preview = (value: unknown): string => {
-  const json = JSON.stringify(value) ?? "nothing"
-  return json.length > 60 ? `${json.slice(0, 57)}...` : json
-}
 
 /** `/items/0/price` as `items[0].price`; the root as `value`. */
 const pathOf = (pointer: string, more?: string): string => {
@@ -48,13 +44,13 @@ const lineOf = ({ data, instancePath, keyword, message = "fit", params }: ErrorO
     case "unevaluatedProperties":
       return `${pathOf(instancePath, named("unevaluatedProperty"))}: expected no such field`
     case "type":
-      return `${pathOf(instancePath)}: expected ${named("type").replaceAll(",", " or ")}, got ${preview(data)}`
+      return `${pathOf(instancePath)}: expected ${named("type").replaceAll(",", " or ")}, got ${shown(data)}`
     case "enum":
-      return `${pathOf(instancePath)}: expected one of ${preview((params as Record<string, unknown>).allowedValues)}, got ${preview(data)}`
+      return `${pathOf(instancePath)}: expected one of ${shown((params as Record<string, unknown>).allowedValues)}, got ${shown(data)}`
     case "const":
-      return `${pathOf(instancePath)}: expected ${preview((params as Record<string, unknown>).allowedValue)}, got ${preview(data)}`
+      return `${pathOf(instancePath)}: expected ${shown((params as Record<string, unknown>).allowedValue)}, got ${shown(data)}`
     default:
-      return `${pathOf(instancePath)}: expected it to ${message.replace(/^must /, "")}, got ${preview(data)}`
+      return `${pathOf(instancePath)}: expected it to ${message.replace(/^must /, "")}, got ${shown(data)}`
   }
 }
 
@@ -102,7 +98,7 @@ const validatorFor = async (schema: JsonObject): Promise<Validate> => {
   const draft = draftOf(schema)
   if (draft === null) {
     throw new InvalidSchema({
-      detail: `$schema: expected one of ${Object.keys(loaders).join(", ")}, got ${preview(schema.$schema)}`,
+      detail: `$schema: expected one of ${Object.keys(loaders).join(", ")}, got ${shown(schema.$schema)}`,
     })
   }
   if (draft !== undefined) return compile(draft, schema)
