@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AgentDocument } from "../../src/domain/document.ts"
-import { type RemoteRules, remoteAgent } from "../../src/protocols/jsonrpc/remote.ts"
+import { type RemoteRules, remoteAgent } from "../../src/protocols/remote.ts"
 
 const own: RemoteRules = { ownMode: "auto" }
 const limited: RemoteRules = { ownMode: "auto", remoteDefaultMode: "plan", remoteMaxMode: "accept-edits" }

@@ -32,7 +32,7 @@ import {
   WhyParams,
   WriteParams,
 } from "./params.ts"
-import { type RemoteRules, remoteAgent } from "./remote.ts"
+import { type RemoteRules, remoteAgent } from "../remote.ts"
 import type { Watches } from "./watches.ts"
 
 /** What a server serves, and as whom. */

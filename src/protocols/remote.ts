@@ -3,9 +3,9 @@
  * as far as the settings let remote callers go.
  */
 import { Effect } from "effect"
-import type { AgentDocument, ExecutionMode } from "../../domain/document.ts"
-import { InvalidRequest } from "../../domain/failure.ts"
-import { type PermissionSettings, remoteMode } from "../../domain/permissions-policy.ts"
+import type { AgentDocument, ExecutionMode } from "../domain/document.ts"
+import { InvalidRequest } from "../domain/failure.ts"
+import { type PermissionSettings, remoteMode } from "../domain/permissions-policy.ts"
 
 /** The settings for remote callers; `ownMode` is what conversations have where nobody chooses. */
 export interface RemoteRules extends Pick<PermissionSettings, "remoteDefaultMode" | "remoteMaxMode"> {
