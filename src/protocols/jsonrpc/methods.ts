@@ -8,6 +8,7 @@ import { Effect, Either } from "effect"
 import type { SessionsService } from "../../actors/sessions.ts"
 import type { AgentDocument } from "../../domain/document.ts"
 import type { Failure, InvalidRequest } from "../../domain/failure.ts"
+import { type RemoteRules, remoteAgent } from "../remote.ts"
 import {
   AckParams,
   AwaitParams,
@@ -32,7 +33,6 @@ import {
   WhyParams,
   WriteParams,
 } from "./params.ts"
-import { type RemoteRules, remoteAgent } from "../remote.ts"
 import type { Watches } from "./watches.ts"
 
 /** What a server serves, and as whom. */
