@@ -1,8 +1,9 @@
 /**
  * Input lines of `--input-format stream-json`: `{"prompt": "…", "conversation_id"?: 12}`. Pure.
  */
+
+import { jsonFaultAt, lineAndColumn } from "../domain/json-fault.ts"
 import { shown } from "../domain/shown.ts"
-import { jsonFaultAt, lineAndColumn } from "./json-fault.ts"
 
 /**
  * `conversation`: a number chooses one, "new" begins one (`"conversation_id": null`), "current" goes on with that of the line before.

@@ -8,12 +8,12 @@ import { Either, ParseResult, Schema } from "effect"
 import { CompactionSettings } from "../domain/compaction-settings.ts"
 import { errorCode } from "../domain/error-code.ts"
 import { isRecord } from "../domain/json.ts"
+import { jsonFaultAt, lineAndColumn } from "../domain/json-fault.ts"
 import { nearest } from "../domain/nearest.ts"
 import { PermissionSettings, readPermissions } from "../domain/permissions-policy.ts"
 import { shown } from "../domain/shown.ts"
 import { ModelSettings } from "../models/settings.ts"
 import { messageOf } from "./exit.ts"
-import { jsonFaultAt, lineAndColumn } from "./json-fault.ts"
 
 const AbsolutePath = Schema.String.pipe(
   Schema.filter((path) => isAbsolute(path), { message: () => "Expected an absolute path" }),

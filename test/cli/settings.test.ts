@@ -6,9 +6,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
-import { jsonFaultAt, lineAndColumn } from "../../src/cli/json-fault.ts"
 import { ensureDataDir, pluginPlaces, resolvePaths } from "../../src/cli/paths.ts"
 import { loadSettings, readSettings } from "../../src/cli/settings.ts"
+import { jsonFaultAt, lineAndColumn } from "../../src/domain/json-fault.ts"
 
 const linux = { platform: "linux", home: "/home/me", cwd: "/here" } as const
 
