@@ -15,6 +15,7 @@ import { Failure } from "../domain/failure.ts"
 import { CallDecisions, HarnessListing } from "../domain/harness-view.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
 import { Json } from "../domain/json.ts"
+import { McpServer, McpServerView } from "../domain/mcp.ts"
 import { Message, UserPart } from "../domain/message.ts"
 import { ListedQuestion, QuestionAnswer } from "../domain/question.ts"
 import { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
@@ -357,6 +358,31 @@ export class ChangeTask extends Rpc.make("ChangeTask", {
   error: Failure,
 }) {}
 
+/**
+ * Hands over MCP servers to a conversation: their tools are its own, now and after every restart. A server of a name that it has already
+ * is replaced; with `replace` all others of the conversation are taken away. The same call again changes nothing. Answers at once, with
+ * the servers of the conversation as they are; their tools are waited for by the next request.
+ */
+export class AddMcpServers extends Rpc.make("AddMcpServers", {
+  payload: { conversationId: ConversationId, servers: Schema.Array(McpServer), replace: flag, principal },
+  success: Schema.Array(McpServerView),
+  error: Failure,
+}) {}
+
+/** The MCP servers of a conversation, or (null) those of the node. */
+export class ListMcpServers extends Rpc.make("ListMcpServers", {
+  payload: { conversationId: Schema.NullOr(ConversationId), principal },
+  success: Schema.Array(McpServerView),
+  error: Failure,
+}) {}
+
+/** Connects to an MCP server anew, for example after a login; answers once that went well or not. `conversationId` null: one of the node. */
+export class RestartMcpServer extends Rpc.make("RestartMcpServer", {
+  payload: { name: Schema.String, conversationId: Schema.NullOr(ConversationId), principal },
+  success: McpServerView,
+  error: Failure,
+}) {}
+
 /** The live supervision tree of the node. */
 export class Tree extends Rpc.make("Tree", { success: TreeNode, error: Failure }) {}
 
@@ -390,5 +416,8 @@ export class SessionRpcs extends RpcGroup.make(
   ListQueues,
   ChangeQueue,
   ChangeTask,
+  AddMcpServers,
+  ListMcpServers,
+  RestartMcpServer,
   Tree,
 ) {}

@@ -13,6 +13,7 @@ import type { Event, SessionState } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
 import type { CallDecisions, HarnessListing } from "../domain/harness-view.ts"
 import type { ConversationId, EntryId, SubmissionId, TaskId } from "../domain/ids.ts"
+import type { McpServer, McpServerView } from "../domain/mcp.ts"
 import type { UserPart } from "../domain/message.ts"
 import type { ListedQuestion, QuestionAnswer } from "../domain/question.ts"
 import type { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
@@ -128,6 +129,20 @@ export interface SessionsService {
   readonly queues: Effect.Effect<ReadonlyArray<QueueView>, Failure>
   readonly changeQueue: (payload: { readonly change: QueueChange }) => Effect.Effect<QueueChanged, Failure>
   readonly changeTask: (payload: { readonly change: TaskChange }) => Effect.Effect<TaskChanged, Failure>
+  /** Hands over MCP servers to a conversation; `replace` takes all others of the conversation away. */
+  readonly addMcpServers: (
+    payload: Target & { readonly servers: ReadonlyArray<McpServer>; readonly replace?: boolean },
+  ) => Effect.Effect<ReadonlyArray<McpServerView>, Failure>
+  /** Those of a conversation, or (null) of the node. */
+  readonly mcpServers: (payload: {
+    readonly conversationId: ConversationId | null
+    readonly principal?: string
+  }) => Effect.Effect<ReadonlyArray<McpServerView>, Failure>
+  readonly restartMcpServer: (payload: {
+    readonly name: string
+    readonly conversationId: ConversationId | null
+    readonly principal?: string
+  }) => Effect.Effect<McpServerView, Failure>
   readonly tree: Effect.Effect<TreeNode, Failure>
 }
 

@@ -16,6 +16,7 @@ import {
   type ReplyTo,
   tell,
 } from "../actors/kernel/index.ts"
+import type { McpServersService } from "../actors/mcp/servers.ts"
 import type { QueuesService } from "../actors/queue/queues.ts"
 import { sessionSummary } from "../actors/session-summary.ts"
 import type { SessionsService, Target } from "../actors/sessions.ts"
@@ -41,6 +42,7 @@ import { makeEffects } from "./effects.ts"
 import { makeQuestions } from "./questions.ts"
 import { makeFork } from "./sessions-fork.ts"
 import { checkHarness, makeHarnessReads, withFallback } from "./sessions-harnesses.ts"
+import { makeMcpCalls } from "./sessions-mcp.ts"
 import { makeUndo } from "./sessions-undo.ts"
 import { checkInputEntry, makeWrites } from "./sessions-write.ts"
 import { changeTask } from "./task-change.ts"
@@ -68,6 +70,8 @@ export interface SessionsParts {
   readonly tasks: TasksService
   /** Default: the node has none. */
   readonly harnesses?: HarnessesService | null
+  /** Default: the node uses no MCP servers. */
+  readonly mcp?: McpServersService | null
 }
 
 export const makeSessions = (parts: SessionsParts): SessionsService => {
@@ -334,6 +338,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     ...makeEffects({ store, principalOf, request }),
     ...makeUndo({ store, allowed, works, request }),
     ...makeHarnessReads({ store, harnesses, allowed }),
+    ...makeMcpCalls({ store, mcp: parts.mcp ?? null, allowed, state }),
     ...makeQuestions({ store, principalOf, allowed, request }),
     queues: queues.list,
     changeQueue: ({ change }) => queues.change(change),

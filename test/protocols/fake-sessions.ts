@@ -391,6 +391,9 @@ export const makeFakeSessions = (options: {
       queues: Effect.succeed([]),
       changeQueue: () => Effect.succeed({ queue: null, job: null, pruned: 0 }),
       changeTask: ({ change }) => Effect.succeed({ task: change.task, status: "running", abort: false }),
+      addMcpServers: () => Effect.succeed([]),
+      mcpServers: () => Effect.succeed([]),
+      restartMcpServer: ({ name }) => Effect.fail(new NotFound({ what: `MCP server ${name}` })),
       tree: Effect.sync(() => ({
         name: options.name ?? "node",
         path: "/",

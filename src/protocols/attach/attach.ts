@@ -170,6 +170,9 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
       queues: call(Effect.suspend(() => client.ListQueues())),
       changeQueue: (payload) => call(client.ChangeQueue(payload)),
       changeTask: (payload) => call(client.ChangeTask(payload)),
+      addMcpServers: (payload) => call(client.AddMcpServers(payload)),
+      mcpServers: (payload) => call(client.ListMcpServers(payload)),
+      restartMcpServer: (payload) => call(client.RestartMcpServer(payload)),
       tree: call(Effect.suspend(() => client.Tree())),
     }
     return { owner, sessions, gone: Deferred.await(gone) }

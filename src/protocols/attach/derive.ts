@@ -63,6 +63,9 @@ export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
   queues: call((sessions) => sessions.queues),
   changeQueue: (payload) => call((sessions) => sessions.changeQueue(payload)),
   changeTask: (payload) => call((sessions) => sessions.changeTask(payload)),
+  addMcpServers: (payload) => call((sessions) => sessions.addMcpServers(payload)),
+  mcpServers: (payload) => call((sessions) => sessions.mcpServers(payload)),
+  restartMcpServer: (payload) => call((sessions) => sessions.restartMcpServer(payload)),
   tree: call((sessions) => sessions.tree),
 })
 

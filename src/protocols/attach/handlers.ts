@@ -59,5 +59,8 @@ export const handlersOf = (sessions: SessionsService) =>
     ListQueues: () => guard(sessions.queues),
     ChangeQueue: (payload) => guard(sessions.changeQueue(payload)),
     ChangeTask: (payload) => guard(sessions.changeTask(payload)),
+    AddMcpServers: (payload) => guard(sessions.addMcpServers(payload)),
+    ListMcpServers: (payload) => guard(sessions.mcpServers(payload)),
+    RestartMcpServer: (payload) => guard(sessions.restartMcpServer(payload)),
     Tree: () => guard(sessions.tree),
   })
