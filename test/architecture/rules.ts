@@ -11,9 +11,9 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
   models: ["domain"],
   tools: ["domain"],
   harness: ["domain", "storage", "models", "tools"],
-  actors: ["domain", "storage", "models", "tools", "harness"],
-  supervisors: ["domain", "storage", "models", "tools", "harness", "actors"],
-  protocols: ["domain"],
+  actors: ["domain", "observability", "storage", "models", "tools", "harness"],
+  supervisors: ["domain", "observability", "storage", "models", "tools", "harness", "actors"],
+  protocols: ["domain", "observability"],
 }
 
 /** The message contracts of the actors: all that protocols may see of them. */
