@@ -114,6 +114,8 @@ export interface ModelInfo {
   readonly images: boolean
   readonly thinking: boolean
   readonly isDefault: boolean
+  /** Plugins choose no other model in its place. Default false. */
+  readonly fixed?: boolean
 }
 
 /** One model service. */

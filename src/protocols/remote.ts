@@ -3,6 +3,7 @@
  * as far as the settings let remote callers go.
  */
 import { Effect } from "effect"
+import { isDirectModel } from "../domain/direct-call.ts"
 import type { AgentDocument, ExecutionMode } from "../domain/document.ts"
 import { InvalidRequest } from "../domain/failure.ts"
 import { type PermissionSettings, remoteMode } from "../domain/permissions-policy.ts"
@@ -26,6 +27,10 @@ export const remoteAgent = (
     return Effect.fail(
       new InvalidRequest({ path: "agent.settingsOverride", expected, actual: "an override of the settings" }),
     )
+  }
+  if (agent.model !== undefined && isDirectModel(agent.model)) {
+    const expected = "the name of a model that answers"
+    return Effect.fail(new InvalidRequest({ path: "agent.model", expected, actual: JSON.stringify(agent.model) }))
   }
   const { ownMode, remoteDefaultMode, remoteMaxMode } = rules
   const decides =

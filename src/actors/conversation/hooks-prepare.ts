@@ -110,7 +110,8 @@ export const hookedPrepareJob = (options: HookedPreparation): Effect.Effect<void
       model: model.id,
       turn,
     })
-    return prepared(options, change.model === null ? model : yield* resolve(models, change.model), change)
+    const keeps = change.model === null || model.fixed === true
+    return prepared(options, keeps ? model : yield* resolve(models, change.model), change)
   })
   return Effect.matchEffect(program, {
     onFailure: (error: ModelError) => send({ type: "modelFailed", token, error }),

@@ -2,6 +2,7 @@
  * The built-in providers in their order of precedence: the first that handles a name serves it, the first that has a key gives the
  * default model.
  */
+import { directProvider } from "../direct/provider.ts"
 import type { ModelProvider } from "../model.ts"
 import { type Env, envValue, type ModelSettings } from "../settings.ts"
 import { anthropicProvider } from "./anthropic.ts"
@@ -17,6 +18,7 @@ export const builtinProviders = (
   script: Script | undefined,
 ): ReadonlyArray<ModelProvider> => [
   mockProvider,
+  directProvider,
   scriptProvider(script ?? envValue(env, "SUPER_PI_SCRIPT") ?? null),
   geminiProvider(env, settings),
   anthropicProvider(env, settings),
