@@ -6,7 +6,7 @@
 import { Schema } from "effect"
 import { CompactionMethod, CompactionMode, CompactionReason } from "./compaction-settings.ts"
 import { CompactionFailure, CompactionStatus, CompactionView } from "./compaction-task.ts"
-import { TodoItem } from "./document.ts"
+import { Effort, TodoItem } from "./document.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "./ids.ts"
 import { Json, JsonObject } from "./json.ts"
 import { AssistantPart, StopReason, UserPart } from "./message.ts"
@@ -58,6 +58,8 @@ export const SessionState = Schema.Struct({
   state: MachineState,
   model: Schema.String,
   mode: Schema.String,
+  /** Absent where it follows the node's default. */
+  effort: Schema.optional(Effort),
   /** Id of its harness, or null where it has none. */
   harness: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
   cwd: Schema.NullOr(Schema.String),

@@ -54,5 +54,6 @@ export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: 
     usage: sumUsage(data.usage.models),
     entries: data.entryCount,
     seq_no: seqNo,
+    ...(agent.effort === undefined ? {} : { effort: agent.effort }),
   }
 }
