@@ -7,7 +7,7 @@ import type { SessionsService } from "../actors/sessions.ts"
 import type { Failure } from "../domain/failure.ts"
 import { isJsonObject, type Json, type JsonObject } from "../domain/json.ts"
 import { jsonFaultAt, lineAndColumn } from "../domain/json-fault.ts"
-import { jsonAnswer, outputOutcome } from "../harness/plugins/structured-output/outcome.ts"
+import { jsonAnswer, outputOutcome } from "../domain/structured-output.ts"
 import { usageFailure } from "./exit.ts"
 import type { Outcome } from "./prompt-run.ts"
 

@@ -25,6 +25,8 @@ export const HarnessListing = Schema.Struct({
   harnesses: Schema.Array(HarnessCapabilities),
   /** What a new conversation gets where its caller names none, or null. */
   default: Schema.NullOr(Schema.String),
+  /** Older ids and short names that are accepted and not listed, each with the id that it stands for. */
+  aliases: Schema.optional(Schema.Record({ key: Schema.String, value: Schema.String })),
 })
 export type HarnessListing = typeof HarnessListing.Type
 

@@ -10,6 +10,7 @@ import { type Failure, InvalidRequest, NotFound } from "../domain/failure.ts"
 import { TaskId } from "../domain/ids.ts"
 import type { JsonObject } from "../domain/json.ts"
 import type { Task } from "../domain/task.ts"
+import { harnessAliases } from "../harness/builtin/index.ts"
 import type { HarnessesService } from "../harness/registry.ts"
 import { decisionsOf } from "../harness/trail.ts"
 import type { StoreReads } from "../storage/store.ts"
@@ -77,6 +78,7 @@ export const makeHarnessReads = ({
     harnesses: Effect.sync(() => ({
       harnesses: harnesses?.capabilities ?? [],
       default: harnesses?.fallback ?? null,
+      ...(harnesses === null ? {} : { aliases: harnessAliases }),
     })),
     why: ({ call, ...target }) =>
       Effect.gen(function* () {

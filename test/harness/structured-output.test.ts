@@ -8,12 +8,7 @@ import { EntryKind } from "../../src/domain/entry.ts"
 import { ConversationId, EntryId } from "../../src/domain/ids.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../src/domain/json.ts"
 import { type Message, text, textOf } from "../../src/domain/message.ts"
-import {
-  entriesOfRun,
-  jsonAnswer,
-  outputOutcome,
-  refusals,
-} from "../../src/harness/plugins/structured-output/outcome.ts"
+import { entriesOfRun, jsonAnswer, outputOutcome, refusals } from "../../src/domain/structured-output.ts"
 import { outputParameters } from "../../src/harness/plugins/structured-output/parameters.ts"
 import { validator } from "../../src/harness/plugins/structured-output/validator.ts"
 import { structuredOutput, structuredOutputTool } from "../../src/harness/plugins/structured-output.ts"

@@ -2,10 +2,10 @@
  * What a run gave as structured output, read off its transcript: the value of the last accepted call, else why there is none. It is there
  * for every reader, also after a crash and from another process: a result has `details.value`, or `details.errors`. Pure.
  */
-import type { Entry } from "../../../domain/entry.ts"
-import type { EntryId } from "../../../domain/ids.ts"
-import { isJsonObject, type Json } from "../../../domain/json.ts"
-import { type ToolResultMessage, textOf } from "../../../domain/message.ts"
+import type { Entry } from "./entry.ts"
+import type { EntryId } from "./ids.ts"
+import { isJsonObject, type Json } from "./json.ts"
+import { type ToolResultMessage, textOf } from "./message.ts"
 
 export const toolName = "structured_output"
 
