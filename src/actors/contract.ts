@@ -1,7 +1,7 @@
 /**
  * The message contract of conversations: the one way in. Transports turn whatever comes from outside into these messages; whatever
  * goes out is the event stream of {@link Watch}. The same group serves in-process callers and processes attached over a socket.
- * Calls that change something carry a `requestId`, so that a repeated call changes nothing twice.
+ * Calls that change something carry a `requestId`, so that a repeated call changes nothing twice. Long because it is the whole contract.
  */
 import { Rpc, RpcGroup } from "@effect/rpc"
 import { Schema } from "effect"
@@ -19,6 +19,7 @@ import { McpServer, McpServerView } from "../domain/mcp.ts"
 import { Message, UserPart } from "../domain/message.ts"
 import { ListedQuestion, QuestionAnswer } from "../domain/question.ts"
 import { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
+import { NamedSession, NameSpace, SessionName } from "../domain/session-name.ts"
 import { SubmissionStatus, UnansweredReason, WhenBusy } from "../domain/submission.ts"
 import { TaskChange, TaskChanged } from "../domain/task-change.ts"
 import { TreeNode } from "../domain/tree.ts"
@@ -47,6 +48,43 @@ export class Open extends Rpc.make("Open", {
     requestId: Schema.NullOr(Schema.String),
   },
   success: SessionState,
+  error: Failure,
+}) {}
+
+/**
+ * The conversation that a client calls by a name of its own, created with `agent` and `title` where there is none (`created`). Where there
+ * is one, `agent` and `title` are left alone: see {@link Configure}.
+ */
+export class OpenNamed extends Rpc.make("OpenNamed", {
+  payload: {
+    namespace: NameSpace,
+    name: SessionName,
+    agent: AgentDocument,
+    title: Schema.NullOr(Schema.String),
+    principal,
+  },
+  success: Schema.Struct({ session: SessionState, created: Schema.Boolean }),
+  error: Failure,
+}) {}
+
+/** Gives a conversation a name, or takes a name away from the conversation that had it (`conversationId` null). */
+export class SetName extends Rpc.make("SetName", {
+  payload: { namespace: NameSpace, name: SessionName, conversationId: Schema.NullOr(ConversationId), principal },
+  success: Schema.Struct({ named: Schema.Boolean }),
+  error: Failure,
+}) {}
+
+/** What a name stands for; `NotFound` where it stands for nothing of the caller's. */
+export class FindNamed extends Rpc.make("FindNamed", {
+  payload: { namespace: NameSpace, name: SessionName, principal },
+  success: NamedSession,
+  error: Failure,
+}) {}
+
+/** The named conversations of a namespace, the most recently changed first. `before` goes on behind that name. */
+export class ListNamed extends Rpc.make("ListNamed", {
+  payload: { namespace: NameSpace, before: orNull(SessionName), limit, principal },
+  success: Schema.Array(NamedSession),
   error: Failure,
 }) {}
 
@@ -388,6 +426,10 @@ export class Tree extends Rpc.make("Tree", { success: TreeNode, error: Failure }
 
 export class SessionRpcs extends RpcGroup.make(
   Open,
+  OpenNamed,
+  SetName,
+  FindNamed,
+  ListNamed,
   Submit,
   Write,
   Reset,

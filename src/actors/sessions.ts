@@ -17,6 +17,7 @@ import type { McpServer, McpServerView } from "../domain/mcp.ts"
 import type { UserPart } from "../domain/message.ts"
 import type { ListedQuestion, QuestionAnswer } from "../domain/question.ts"
 import type { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
+import type { NamedSession, NameSpace } from "../domain/session-name.ts"
 import type { WhenBusy } from "../domain/submission.ts"
 import type { TaskChange, TaskChanged } from "../domain/task-change.ts"
 import type { TreeNode } from "../domain/tree.ts"
@@ -26,6 +27,13 @@ import type { Receipt, SessionSummary, Settled, SubmissionView } from "./contrac
 /** One conversation on behalf of one principal (`local` when absent). */
 export interface Target {
   readonly conversationId: ConversationId
+  readonly principal?: string
+}
+
+/** A name of a conversation on behalf of one principal (`local` when absent); see `domain/session-name.ts`. */
+export interface NameTarget {
+  readonly namespace: NameSpace
+  readonly name: string
   readonly principal?: string
 }
 
@@ -52,6 +60,16 @@ export interface SessionsService {
     readonly requestId: string | null
     readonly principal?: string
   }) => Effect.Effect<SessionState, Failure>
+  readonly openNamed: (
+    payload: NameTarget & { readonly agent: AgentDocument; readonly title: string | null },
+  ) => Effect.Effect<{ readonly session: SessionState; readonly created: boolean }, Failure>
+  readonly setName: (
+    payload: NameTarget & { readonly conversationId: ConversationId | null },
+  ) => Effect.Effect<{ readonly named: boolean }, Failure>
+  readonly findNamed: (payload: NameTarget) => Effect.Effect<NamedSession, Failure>
+  readonly listNamed: (
+    payload: Omit<NameTarget, "name"> & { readonly before?: string | null; readonly limit?: number },
+  ) => Effect.Effect<ReadonlyArray<NamedSession>, Failure>
   readonly submit: (
     payload: Target & {
       readonly content: ReadonlyArray<UserPart>

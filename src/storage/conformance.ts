@@ -11,6 +11,7 @@ import { documents } from "./conformance/documents.ts"
 import { forks } from "./conformance/forks.ts"
 import { jobs } from "./conformance/jobs.ts"
 import { listings } from "./conformance/listings.ts"
+import { names } from "./conformance/names.ts"
 import { properties } from "./conformance/properties.ts"
 import { removal } from "./conformance/removal.ts"
 import { type Reopening, sessionsOn } from "./conformance/session.ts"
@@ -59,6 +60,7 @@ export const storageConformance = (kit: TestKit, engine: Engine): void => {
       tasks(kit, sessions)
       jobs(kit, sessions)
       artifacts(kit, sessions)
+      names(kit, sessions)
       properties(kit, sessions)
     })
   run("never", "kept open")

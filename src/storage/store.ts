@@ -19,6 +19,7 @@ import type { ArtifactReads, ArtifactRemoval, ArtifactWrite } from "./artifact-p
 import type { DocumentReads } from "./document-port.ts"
 import type { CommitError, ReadError } from "./errors.ts"
 import type { JobClaim, JobInsert, JobPruning, JobReads, JobUpdate } from "./job-port.ts"
+import type { NameChange, NameReads } from "./name-port.ts"
 
 /** A row before the commit stamps its `seq`. */
 export type Unstamped<Row> = Omit<Row, "seq">
@@ -47,6 +48,8 @@ export interface Commit {
   readonly pruneJobs?: JobPruning
   readonly artifacts?: ReadonlyArray<ArtifactWrite>
   readonly removeArtifacts?: ReadonlyArray<ArtifactRemoval>
+  /** Changes of names, in this order. */
+  readonly names?: ReadonlyArray<NameChange>
   /** Deletes conversations with all that belongs to them (`session rm`); refused as `Conflict` while a fork needs one. */
   readonly removeConversations?: ReadonlyArray<ConversationId>
 }
@@ -70,7 +73,7 @@ export interface ConversationSummary {
   readonly parked: string | null
 }
 
-export interface StoreReads extends JobReads, ArtifactReads, DocumentReads {
+export interface StoreReads extends JobReads, ArtifactReads, DocumentReads, NameReads {
   readonly conversation: (id: ConversationId) => Effect.Effect<Conversation | null, ReadError>
   /** Newest `updatedAt` first; without those owned by a task. `principal` null lists everyone's. */
   readonly conversations: (options: {

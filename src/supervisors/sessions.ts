@@ -1,7 +1,7 @@
 /**
  * The sessions service of the node that owns the database: the contract's messages, brought to conversation actors.
  */
-import { Clock, Effect, Option, Random, Schedule, Schema, Stream } from "effect"
+import { Effect, Option, Schedule, Stream } from "effect"
 import type { Settled } from "../actors/contract.ts"
 import { noConversation, orStorageFailure, storageFailure } from "../actors/conversation/failures.ts"
 import type { EventHub } from "../actors/conversation/hub.ts"
@@ -23,26 +23,23 @@ import type { SessionsService, Target } from "../actors/sessions.ts"
 import type { TasksService } from "../actors/task/service.ts"
 import type { CompactionResult } from "../domain/compaction-task.ts"
 import type { AgentDocument } from "../domain/document.ts"
-import { DocumentKind } from "../domain/document.ts"
 import type { Event, SessionState } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
 import { Busy, InvalidRequest, Refused } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
-import { ConversationId as ConversationIdSchema } from "../domain/ids.ts"
-import type { Json } from "../domain/json.ts"
 import { isWorkflow } from "../domain/task-rules.ts"
-import { uuidDraws, uuidv7 } from "../domain/uuid.ts"
 import type { HarnessesService } from "../harness/registry.ts"
 import type { ModelsService } from "../models/model.ts"
-import { builtinWrite } from "../storage/documents/builtin.ts"
 import type { StoreService } from "../storage/store.ts"
 import type { Conversations } from "./conversations.ts"
 import { checkDirectory, checkWorkspace } from "./directory.ts"
 import { makeEffects } from "./effects.ts"
 import { makeQuestions } from "./questions.ts"
+import { makeOpening } from "./sessions-create.ts"
 import { makeFork } from "./sessions-fork.ts"
-import { checkHarness, makeHarnessReads, withFallback } from "./sessions-harnesses.ts"
+import { checkHarness, makeHarnessReads } from "./sessions-harnesses.ts"
 import { makeMcpCalls } from "./sessions-mcp.ts"
+import { makeNames } from "./sessions-names.ts"
 import { makeUndo } from "./sessions-undo.ts"
 import { checkInputEntry, makeWrites } from "./sessions-write.ts"
 import { changeTask } from "./task-change.ts"
@@ -55,11 +52,6 @@ const principalsKept = 10_000
 
 /** A call that met an actor which was just leaving memory, or restarting, goes to its successor. */
 const successor = Schedule.exponential("10 millis", 2).pipe(Schedule.intersect(Schedule.recurs(8)))
-
-/** Kind of the global documents that remember which conversation an open request made. */
-const openRequestKind = "pi.open-request"
-
-const OpenRequest = Schema.Struct({ conversation: ConversationIdSchema })
 
 export interface SessionsParts {
   readonly store: StoreService
@@ -149,71 +141,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
       ),
     )
 
-  const known = (requestId: string): Effect.Effect<ConversationId | null, Failure> =>
-    Effect.map(orStorageFailure(store.globalDocument(openRequestKind, requestId)), (record) => {
-      if (record === null) return null
-      const decoded = Schema.decodeUnknownOption(OpenRequest)(record.value)
-      return decoded._tag === "Some" ? decoded.value.conversation : null
-    })
-
-  const create = (payload: Parameters<SessionsService["open"]>[0]): Effect.Effect<ConversationId, Failure> =>
-    Effect.gen(function* () {
-      yield* checkAgent(payload.agent)
-      const principal = payload.principal ?? "local"
-      const requestKey = payload.requestId === null ? null : `${principal}:${payload.requestId}`
-      if (requestKey !== null) {
-        const before = yield* known(requestKey)
-        if (before !== null) return before
-      }
-      const now = yield* Clock.currentTimeMillis
-      const write = Effect.gen(function* () {
-        const [id] = yield* store.mint("conversation", 1)
-        const documents = yield* store.mint("document", 3)
-        const [agentId, providerId, requestDocument] = documents
-        if (id === undefined || agentId === undefined || providerId === undefined || requestDocument === undefined) {
-          return yield* Effect.dieMessage("the store minted fewer ids than asked for")
-        }
-        const base = { scope: "conversation" as const, conversation: id, task: null, key: "", version: 1 }
-        const { agent: wanted } = payload
-        const agent = { ...withFallback(harnesses, wanted) } as Json
-        const digits = yield* Effect.replicateEffect(Random.next, uuidDraws)
-        const sessionId = uuidv7(now, () => digits.pop() ?? 0)
-        yield* store.commit({
-          conversations: [
-            { id, parent: null, owner: null, principal, title: payload.title, createdAt: now, updatedAt: now },
-          ],
-          documents: [
-            builtinWrite(DocumentKind.agent, agentId, id, agent),
-            builtinWrite(DocumentKind.provider, providerId, id, { sessionId }),
-            ...(requestKey === null
-              ? []
-              : [
-                  {
-                    ...base,
-                    id: requestDocument,
-                    kind: openRequestKind,
-                    scope: "global" as const,
-                    conversation: null,
-                    key: requestKey,
-                    history: "latest" as const,
-                    fork: "initial" as const,
-                    value: { conversation: id },
-                  },
-                ]),
-          ],
-        })
-        return id
-      })
-      return yield* write.pipe(
-        Effect.catchAll((error) =>
-          Effect.gen(function* () {
-            // Two opens with one request id raced: the other one's conversation is the answer.
-            const winner = error._tag === "Conflict" && requestKey !== null ? yield* known(requestKey) : null
-            return winner ?? (yield* Effect.flatMap(storageFailure(error), (failure) => Effect.fail<Failure>(failure)))
-          }),
-        ),
-      )
-    })
+  const opening = makeOpening({ store, harnesses })
 
   const awaitSubmission: SessionsService["awaitSubmission"] = ({ submissionId, ...target }) =>
     request<Settled>(target, (reply) => ({ type: "await", submission: submissionId, reply }), Number.POSITIVE_INFINITY)
@@ -278,13 +206,14 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     open: (payload) => {
       const { agent, conversationId, principal } = payload
       if (conversationId === null) {
-        return Effect.flatMap(create(payload), (id) =>
+        return Effect.flatMap(Effect.zipRight(checkAgent(agent), opening(payload)), (id) =>
           state({ conversationId: id, ...(principal === undefined ? {} : { principal }) }),
         )
       }
       const target = { conversationId, ...(principal === undefined ? {} : { principal }) }
       return Object.keys(agent).length === 0 ? state(target) : configure({ ...target, agent })
     },
+    ...makeNames({ store, harnesses, allowed, checkAgent, state }),
     submit: ({ content, entry, requestId, whenBusy, ...target }) =>
       content.length === 0
         ? Effect.fail(new InvalidRequest({ path: "content", expected: "at least one part", actual: "none" }))

@@ -5,7 +5,7 @@
 import { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { Deferred, Effect, type Scope, Stream } from "effect"
 import type { Receipt, Settled, SubmissionView } from "../../src/actors/contract.ts"
-import type { SessionsService } from "../../src/actors/sessions.ts"
+import type { NameTarget, SessionsService } from "../../src/actors/sessions.ts"
 import type { AgentDocument } from "../../src/domain/document.ts"
 import type { Event, EventBody, SessionState } from "../../src/domain/event.ts"
 import { Busy, type Failure, NotFound, Refused, ServiceFailure } from "../../src/domain/failure.ts"
@@ -196,6 +196,18 @@ export const makeFakeSessions = (options: {
 
     const called = (name: string) => Effect.sync(() => void calls.push(name))
 
+    const names = new Map<string, number>()
+    const nameKey = ({ name, namespace, principal = "local" }: NameTarget): string =>
+      `${namespace}/${principal}/${name}`
+    const named = (name: string, id: number) => ({
+      name,
+      conversation_id: id as ConversationId,
+      title: conversations.get(id)?.title ?? null,
+      cwd: null,
+      created_at: 0,
+      updated_at: 0,
+    })
+
     const sessions: SessionsService = {
       open: (payload) =>
         Effect.gen(function* () {
@@ -216,6 +228,38 @@ export const makeFakeSessions = (options: {
           const { agent, title, requestId } = payload
           journal({ open: conversation.id, agent, title, requestId })
           return stateOf(conversation)
+        }),
+      openNamed: ({ agent, title, ...key }) =>
+        Effect.sync(() => {
+          calls.push("openNamed")
+          const known = names.get(nameKey(key))
+          const conversation = known === undefined ? undefined : conversations.get(known)
+          if (conversation !== undefined) return { session: stateOf(conversation), created: false }
+          const made = add(++ids, agent, title, null)
+          names.set(nameKey(key), made.id)
+          return { session: stateOf(made), created: true }
+        }),
+      setName: ({ conversationId, ...key }) =>
+        Effect.gen(function* () {
+          yield* called("setName")
+          if (conversationId === null) names.delete(nameKey(key))
+          else names.set(nameKey(key), (yield* find(conversationId)).id)
+          return { named: conversationId !== null }
+        }),
+      findNamed: (key) =>
+        Effect.gen(function* () {
+          yield* called("findNamed")
+          const id = names.get(nameKey(key))
+          if (id === undefined) return yield* new NotFound({ what: `session "${key.name}"` })
+          return named(key.name, id)
+        }),
+      listNamed: ({ namespace, principal }) =>
+        Effect.sync(() => {
+          calls.push("listNamed")
+          const start = nameKey({ namespace, name: "", ...(principal === undefined ? {} : { principal }) })
+          return [...names]
+            .filter(([key]) => key.startsWith(start))
+            .map(([key, id]) => named(key.slice(start.length), id))
         }),
       submit: (payload) =>
         Effect.gen(function* () {

@@ -73,6 +73,7 @@ const shows = (reads: StoreReads) =>
     expect((yield* reads.globalDocument("pi.settings", "k"))?.value).toEqual([true])
     expect(yield* reads.jobs({ limit: 9 })).toEqual([])
     expect(yield* reads.artifacts(conversation)).toEqual([])
+    expect(yield* reads.names({ namespace: "acp", principal: "ann", limit: 9 })).toEqual([])
   })
 
 describe("a database of version 1", () => {
@@ -90,6 +91,7 @@ describe("a database of version 1", () => {
           yield* store.commit({
             tasks: [task(51 as TaskId, null, { requestId: "r" })],
             jobs: [job(1 as JobId)],
+            names: [{ type: "give", namespace: "acp", principal: "ann", name: "n", conversation, at, moves: false }],
             artifacts: [{ conversation, name: "a", mediaType: "x/y", content: new Uint8Array(1), at }],
           })
         }),

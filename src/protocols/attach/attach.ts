@@ -139,6 +139,10 @@ export const attach = (options: AttachOptions): Effect.Effect<Attachment, Attach
 
     const sessions: SessionsOver<OwnerGone> = {
       open: (payload) => call(client.Open(payload)),
+      openNamed: (payload) => call(client.OpenNamed(payload)),
+      setName: (payload) => call(client.SetName(payload)),
+      findNamed: (payload) => call(client.FindNamed(payload)),
+      listNamed: (payload) => call(client.ListNamed(payload)),
       submit: (payload) => call(client.Submit(payload)),
       write: (payload) => call(client.Write(payload)),
       reset: (payload) => call(client.Reset(payload)),

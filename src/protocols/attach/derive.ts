@@ -27,6 +27,10 @@ const identified = <P extends { readonly requestId: string | null }, A>(
 /** The service that answers through `via`. */
 export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
   open: (payload) => identified(payload, (one) => call((sessions) => sessions.open(one))),
+  openNamed: (payload) => call((sessions) => sessions.openNamed(payload)),
+  setName: (payload) => call((sessions) => sessions.setName(payload)),
+  findNamed: (payload) => call((sessions) => sessions.findNamed(payload)),
+  listNamed: (payload) => call((sessions) => sessions.listNamed(payload)),
   submit: (payload) => identified(payload, (one) => call((sessions) => sessions.submit(one))),
   write: (payload) => identified(payload, (one) => call((sessions) => sessions.write(one))),
   reset: (payload) => identified(payload, (one) => call((sessions) => sessions.reset(one))),

@@ -31,6 +31,10 @@ const guardStream = <A>(stream: Stream.Stream<A, Failure>): Stream.Stream<A, Fai
 export const handlersOf = (sessions: SessionsService) =>
   SessionRpcs.toLayer({
     Open: (payload) => guard(sessions.open(payload)),
+    OpenNamed: (payload) => guard(sessions.openNamed(payload)),
+    SetName: (payload) => guard(sessions.setName(payload)),
+    FindNamed: (payload) => guard(sessions.findNamed(payload)),
+    ListNamed: (payload) => guard(sessions.listNamed(payload)),
     Submit: (payload) => guard(sessions.submit(payload)),
     Write: (payload) => guard(sessions.write(payload)),
     Reset: (payload) => guard(sessions.reset(payload)),

@@ -15,6 +15,7 @@ import type { Commit } from "../store.ts"
 import { applyArtifacts } from "./artifacts.ts"
 import { type DocumentRows, writeDocument } from "./documents.ts"
 import { applyJobs } from "./jobs.ts"
+import { applyNames, type Names } from "./names.ts"
 import { taskByRequest } from "./tasks.ts"
 
 export interface Records extends DocumentRows {
@@ -25,6 +26,7 @@ export interface Records extends DocumentRows {
   readonly jobs: ReadonlyMap<number, Job>
   /** By conversation and name. */
   readonly artifacts: ReadonlyMap<string, StoredArtifact>
+  readonly names: Names
 }
 
 export const noRecords: Records = {
@@ -36,6 +38,7 @@ export const noRecords: Records = {
   revisions: new Map(),
   jobs: new Map(),
   artifacts: new Map(),
+  names: new Map(),
 }
 
 /** A deep copy by way of JSON: what is stored is what JSON keeps, and shares nothing with the caller. */
@@ -55,6 +58,7 @@ const references = (commit: Commit): ReadonlyArray<number> =>
     ...(commit.documents ?? []).map((row) => row.conversation),
     ...(commit.jobs ?? []).map((row) => row.conversation),
     ...(commit.artifacts ?? []).map((row) => row.conversation),
+    ...(commit.names ?? []).map((change) => (change.type === "give" ? change.conversation : null)),
   ].filter((id) => id !== null && id !== undefined)
 
 /** The records after the commit, or why it is refused. `records` stays as it was. */
@@ -122,8 +126,10 @@ export const applyCommit = (records: Records, commit: Commit, seq: Seq): Either.
     }
     const jobs = yield* applyJobs(records.jobs, commit, seq)
     const artifacts = applyArtifacts(records.artifacts, commit, seq)
+    const names = yield* applyNames(records.names, commit)
     const { documents: rows, revisions } = documents
-    const next: Records = { conversations, entries, tasks, submissions, documents: rows, revisions, jobs, artifacts }
+    const kept = { conversations, entries, tasks, submissions, jobs, artifacts, names }
+    const next: Records = { documents: rows, revisions, ...kept }
     return yield* removeConversations(next, commit.removeConversations ?? [])
   })
 
@@ -160,5 +166,6 @@ const removeConversations = (records: Records, ids: ReadonlyArray<number>): Eith
     revisions: new Map([...records.revisions].filter(([id]) => kept(records.documents.get(id)))),
     jobs: keep(records.jobs),
     artifacts: new Map([...records.artifacts].filter(([, row]) => !doomed.has(row.artifact.conversation))),
+    names: new Map([...records.names].filter(([, row]) => !doomed.has(row.conversation))),
   })
 }

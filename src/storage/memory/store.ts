@@ -10,6 +10,7 @@ import { type Commit, type IdsByKind, Store, type StoreReads, type StoreService 
 import { artifactOf, listArtifacts } from "./artifacts.ts"
 import { documentsAt, liveDocument, liveFamily, revisionsAt } from "./documents.ts"
 import { countJobs, dueAt, executingJobs, jobByKey, listJobs } from "./jobs.ts"
+import { listNames, nameOf } from "./names.ts"
 import {
   contextEntries,
   globalDocument,
@@ -75,6 +76,8 @@ export const memoryReads = (records: () => Records, epoch: () => number = () => 
     executingJobs: (queue) => read((now) => executingJobs(now.jobs, queue)),
     artifact: (conversation, name) => read((now) => artifactOf(now.artifacts, conversation, name)),
     artifacts: (conversation) => read((now) => listArtifacts(now.artifacts, conversation)),
+    name: (key) => read((now) => nameOf(now.names, now.conversations, key)),
+    names: (options) => read((now) => listNames(now.names, now.conversations, options)),
   }
 }
 

@@ -12,6 +12,7 @@ import { Entry } from "../../domain/entry.ts"
 import { Seq } from "../../domain/ids.ts"
 import { Job, JobState } from "../../domain/job.ts"
 import type { Json } from "../../domain/json.ts"
+import { NameRecord } from "../../domain/session-name.ts"
 import { Submission } from "../../domain/submission.ts"
 import { Task } from "../../domain/task.ts"
 import { CorruptRow } from "../errors.ts"
@@ -72,6 +73,7 @@ const jobCount = lazily(() =>
   decoder("jobs", Schema.Struct({ queue: Schema.String, state: JobState, count: Schema.Int })),
 )
 const artifact = lazily(() => decoder("artifacts", Artifact))
+const name = lazily(() => decoder("names", NameRecord))
 const operations = lazily(() => decoder("document_revisions", Schema.Array(PatchOperation)))
 const stamp = lazily(() =>
   decoder(
@@ -187,3 +189,6 @@ export const decodeJobCount = (location: string, row: SqlRow): JobCount => jobCo
 
 export const decodeArtifact = (location: string, row: SqlRow): Artifact =>
   artifact()(location, { ...row, id: `${row.conversation}/${row.name}` }, row)
+
+export const decodeName = (location: string, row: SqlRow): NameRecord =>
+  name()(location, { ...row, id: `${row.namespace}/${row.principal}/${row.name}` }, row)

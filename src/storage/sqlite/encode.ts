@@ -2,11 +2,13 @@
  * A commit as rows of SQL parameters, made before its transaction starts: what cannot be encoded fails its caller alone. Pure.
  * The `seq` is stamped later, so every row leaves it out; the statements in `writes.ts` name the columns in this order.
  */
+import type { NameChange } from "../name-port.ts"
 import type { Commit } from "../store.ts"
 import { type EncodedArtifacts, encodeArtifacts } from "./artifacts.ts"
 import { type DocumentRow, encodeDocument } from "./documents.ts"
 import { type EncodedJobs, encodeJobs } from "./jobs.ts"
 import { json } from "./json.ts"
+import { encodeNames } from "./names.ts"
 
 export type Param = number | string | null
 export type Row = ReadonlyArray<Param>
@@ -34,6 +36,7 @@ export interface EncodedCommit {
   readonly documents: ReadonlyArray<DocumentRow>
   readonly jobs: EncodedJobs | null
   readonly artifacts: EncodedArtifacts | null
+  readonly names: ReadonlyArray<NameChange> | null
   readonly removed: ReadonlyArray<number>
   /** Conversations that must exist once this commit's own are written. */
   readonly touched: ReadonlySet<number>
@@ -136,6 +139,7 @@ export const encode = (commit: Commit): EncodedCommit => {
     documents: documents ?? none,
     jobs: encodeJobs(commit, touched),
     artifacts: encodeArtifacts(commit, touched),
+    names: encodeNames(commit, touched),
     removed: commit.removeConversations ?? none,
     touched,
   }

@@ -14,6 +14,7 @@ import { documentColumns, documentReadStatements, prepareDocumentReads } from ".
 import { closed, unavailable } from "./failures.ts"
 import { jobReadStatements, prepareJobReads } from "./jobs.ts"
 import { lineage, type Segment } from "./lineage.ts"
+import { nameReadStatements, prepareNameReads } from "./names.ts"
 import { prepareTaskReads, taskReadStatements } from "./tasks.ts"
 
 const entryColumns = "id, conversation, kind, model, data, head, edits, task, created_at AS createdAt, seq"
@@ -54,6 +55,7 @@ export const readStatements = {
   ...taskReadStatements,
   ...jobReadStatements,
   ...artifactReadStatements,
+  ...nameReadStatements,
 } as const
 
 /** Prepares the reads on `db`. Throws the driver's errors. */
@@ -178,6 +180,7 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
     ...prepareTaskReads(db, location, read),
     ...prepareJobReads(db, location, read),
     ...prepareArtifactReads(db, location, read),
+    ...prepareNameReads(db, location, read),
   }
 }
 

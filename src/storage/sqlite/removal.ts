@@ -1,5 +1,5 @@
 /**
- * Removes conversations with all that belongs to them: entries, tasks, submissions, documents with their revisions, jobs, artifacts, and the
+ * Removes conversations with all that belongs to them: entries, tasks, submissions, documents with their revisions, jobs, artifacts, names, and the
  * conversations that their tasks own (subagents), theirs included.
  */
 import { Conflict } from "../errors.ts"
@@ -17,6 +17,7 @@ export const prepareRemoval = (db: Database): ((ids: ReadonlyArray<number>) => v
     "DELETE FROM documents WHERE conversation = ?",
     "DELETE FROM jobs WHERE conversation = ?",
     "DELETE FROM artifacts WHERE conversation = ?",
+    "DELETE FROM names WHERE conversation = ?",
     "DELETE FROM submissions WHERE conversation = ?",
     "DELETE FROM entries WHERE conversation = ?",
     `DELETE FROM tasks WHERE id IN (${tasksOf})`,

@@ -1,5 +1,5 @@
 /**
- * The SQLite schema: six tables of records, the jobs of the queues, artifacts, and one table of counters. STRICT, so that a column holds its type; ordinary rowid tables, since
+ * The SQLite schema: six tables of records, the jobs of the queues, artifacts, names, and one table of counters. STRICT, so that a column holds its type; ordinary rowid tables, since
  * bodies of a kilobyte in `WITHOUT ROWID` trees cost more than twice the writes. Every index serves a named read or a unique rule.
  */
 
@@ -210,8 +210,25 @@ CREATE TABLE artifacts (
 CREATE UNIQUE INDEX artifacts_of ON artifacts (conversation, name);
 `
 
+/** Names that clients give to conversations. */
+const names = `
+CREATE TABLE names (
+  namespace TEXT NOT NULL,
+  principal TEXT NOT NULL,
+  name TEXT NOT NULL,
+  conversation INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  used_at INTEGER NOT NULL,
+  seq INTEGER NOT NULL
+) STRICT;
+CREATE UNIQUE INDEX names_of ON names (namespace, principal, name);
+-- removal; pruning
+CREATE INDEX names_conversation ON names (conversation);
+CREATE INDEX names_used ON names (used_at);
+`
+
 /** Migration `n` (from 1) takes a database from schema version `n - 1` to `n`. Published ones never change. */
-export const migrations: ReadonlyArray<string> = [records, engine]
+export const migrations: ReadonlyArray<string> = [records, engine, names]
 
 /** The schema version that this program reads and writes (`PRAGMA user_version`). */
 export const schemaVersion: number = migrations.length

@@ -9,6 +9,7 @@ import { documentWriteStatements, prepareDocumentWrites } from "./documents.ts"
 import type { EncodedCommit, Param } from "./encode.ts"
 import { isDuplicate } from "./failures.ts"
 import { jobWriteStatements, prepareJobWrites } from "./jobs.ts"
+import { nameWriteStatements, prepareNameWrites } from "./names.ts"
 import { prepareRemoval } from "./removal.ts"
 
 const places = (count: number): string => Array.from({ length: count }, () => "?").join(", ")
@@ -38,6 +39,7 @@ export const writeStatements = {
   ...documentWriteStatements,
   ...jobWriteStatements,
   ...artifactWriteStatements,
+  ...nameWriteStatements,
 } as const
 
 const used = (what: string): Conflict => new Conflict({ what, detail: "this id is already used" })
@@ -74,6 +76,7 @@ export const prepareWrites = (db: Database): Writes => {
   const writeDocument = prepareDocumentWrites(db)
   const writeJobs = prepareJobWrites(db)
   const writeArtifacts = prepareArtifactWrites(db)
+  const writeNames = prepareNameWrites(db)
 
   const insert = (target: (typeof statement)["entry"], row: ReadonlyArray<Param>, seq: number, what: string): void => {
     try {
@@ -138,6 +141,7 @@ export const prepareWrites = (db: Database): Writes => {
     for (const document of commit.documents) writeDocument(document, seq)
     if (commit.jobs !== null) writeJobs(commit.jobs, seq)
     if (commit.artifacts !== null) writeArtifacts(commit.artifacts, seq)
+    if (commit.names !== null) writeNames(commit.names, seq)
     if (commit.removed.length > 0) {
       known.clear()
       remove(commit.removed)
