@@ -83,6 +83,8 @@ export const SessionState = Schema.Struct({
       Schema.Struct({ task_id: TaskId, subagent_id: ConversationId, role: SubagentRole, running: Schema.Boolean }),
     ),
   ),
+  /** The todo list, in its order; absent while there was none. */
+  plan: Schema.optional(Schema.Array(TodoItem)),
   usage: Usage,
   entries: Schema.NonNegativeInt,
   /** The newest event's number. */

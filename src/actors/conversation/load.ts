@@ -3,7 +3,7 @@
  * it; nothing is changed.
  */
 import { Effect, Either } from "effect"
-import { agentDocument, liveDocument, providerDocument, usageDocument } from "../../domain/builtin-documents.ts"
+import { agentDocument, liveDocument, providerDocument, todoDocument, usageDocument } from "../../domain/builtin-documents.ts"
 import { contextState } from "../../domain/context.ts"
 import { type DocumentDefinition, decodeDocument } from "../../domain/document-definition.ts"
 import { EntryKind } from "../../domain/entry.ts"
@@ -47,6 +47,8 @@ export const load = (
     const usage = yield* decoded(usageDocument)
     const live = yield* decoded(liveDocument)
     const provider = yield* decoded(providerDocument)
+    // Only shown: a list that cannot be read keeps no conversation from starting.
+    const todo = yield* Effect.option(decoded(todoDocument))
     const ids: Record<string, DocumentId> = {}
     for (const document of documents) if (document.key === "") ids[document.kind] = document.id
     const batch = entries.findLast((entry) => entry.kind === EntryKind.assistant) ?? null
@@ -71,6 +73,7 @@ export const load = (
         compactions: [],
         compactionFailure: live?.compactionFailure ?? null,
         questions: [],
+        ...(todo._tag === "Some" && todo.value !== null ? { plan: todo.value.items } : {}),
       },
       stored: { tasks, submissions, live, results, batch },
       sessionId: provider?.sessionId ?? `conversation-${id}`,

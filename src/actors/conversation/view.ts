@@ -51,6 +51,7 @@ export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: 
     compaction_failure: data.compactionFailure,
     questions: data.questions.map(({ input, task }) => questionView(task.id, input)),
     ...(run === null || run.children.length === 0 ? {} : { subagents: subagentsOf(run) }),
+    ...(data.plan === undefined ? {} : { plan: data.plan }),
     usage: sumUsage(data.usage.models),
     entries: data.entryCount,
     seq_no: seqNo,

@@ -41,7 +41,10 @@ const writeDocument = (d: Draft, write: DocumentWrite): void => {
   d.addDocument(write)
   if (write.kind !== DocumentKind.todo) return
   const todo = Schema.decodeUnknownOption(TodoDocument)(write.value)
-  if (todo._tag === "Some") d.publish({ type: "plan_updated", items: todo.value.items })
+  if (todo._tag === "None") return
+  const { items } = todo.value
+  d.patch({ plan: items })
+  d.publish({ type: "plan_updated", items })
 }
 
 /** Adds tools to those that `pi.agent` names; where it names none, all are offered already. */

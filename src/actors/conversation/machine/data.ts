@@ -12,7 +12,7 @@ import type {
 } from "../../../domain/compaction-task.ts"
 import type { ContextState } from "../../../domain/context.ts"
 import type { Conversation } from "../../../domain/conversation.ts"
-import type { AgentDocument, LiveDocument, UsageDocument } from "../../../domain/document.ts"
+import type { AgentDocument, LiveDocument, TodoItem, UsageDocument } from "../../../domain/document.ts"
 import type { DocumentTail } from "../../../domain/document-definition.ts"
 import type { EffectAnswer } from "../../../domain/effect.ts"
 import type { Entry } from "../../../domain/entry.ts"
@@ -164,6 +164,8 @@ export interface Data {
   readonly compactionFailure: CompactionFailure | null
   /** Open questions, oldest first. */
   readonly questions: ReadonlyArray<Question>
+  /** The todo list as watchers were told; absent: there was none. */
+  readonly plan?: ReadonlyArray<TodoItem>
   /** What plugins still have to do after runs (after-run.ts); absent: nothing. */
   readonly afterRuns?: ReadonlyArray<TaskRow>
   /** Queued inputs that plugins read now, and commands of those that they have read (input.ts). */
