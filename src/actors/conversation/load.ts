@@ -3,7 +3,13 @@
  * it; nothing is changed.
  */
 import { Effect, Either } from "effect"
-import { agentDocument, liveDocument, providerDocument, todoDocument, usageDocument } from "../../domain/builtin-documents.ts"
+import {
+  agentDocument,
+  liveDocument,
+  providerDocument,
+  todoDocument,
+  usageDocument,
+} from "../../domain/builtin-documents.ts"
 import { contextState } from "../../domain/context.ts"
 import { type DocumentDefinition, decodeDocument } from "../../domain/document-definition.ts"
 import { EntryKind } from "../../domain/entry.ts"
