@@ -6,6 +6,8 @@
  *    after the native module was seen to load, so an interrupted install is done again and a finished one is not.
  * 2. Packages that somebody installed by hand count when they are those of the lock file and the native module loads.
  * 3. One install at a time: a second one waits for the first; the lock of a process that died is taken over.
+ *
+ * A project is a directory with a lock file: the root, whose native module must load, and `test/clients`, which only the suite needs.
  */
 import { spawn, spawnSync } from "node:child_process"
 import { createHash } from "node:crypto"
@@ -35,23 +37,24 @@ export const checkNode = (version = process.versions.node) => {
 
 const read = (...names) => {
   try {
-    return readFileSync(path.join(root, ...names), "utf8")
+    return readFileSync(path.join(...names), "utf8")
   } catch {
     return null
   }
 }
 
-const stampFile = path.join(root, "node_modules", ".super-pi-install")
+const stampFile = (project) => path.join(project, "node_modules", ".super-pi-install")
 
-const wantedStamp = () => {
-  const lock = read("package-lock.json")
+const wantedStamp = (project) => {
+  const lock = read(project, "package-lock.json")
   if (lock === null) throw new Failure("package-lock.json is missing; get the project's files again")
   const digest = createHash("sha256").update(lock).digest("hex")
   return `${digest} abi ${process.versions.modules} ${process.platform} ${process.arch}\n`
 }
 
 /** Loads the native module in a process of its own; its error, or null. */
-const nativeFault = () => {
+const nativeFault = (project) => {
+  if (project !== root) return null
   const program = 'const D=require("better-sqlite3");new D(":memory:").close()'
   const result = spawnSync(process.execPath, ["-e", program], { cwd: root, encoding: "utf8" })
   if (result.status === 0) return null
@@ -60,10 +63,10 @@ const nativeFault = () => {
 }
 
 /** Rule 2: npm's own record of what it installed equals the lock file, optional packages aside. */
-const installedByHand = () => {
+const installedByHand = (project) => {
   try {
-    const wanted = JSON.parse(read("package-lock.json") ?? "{}").packages
-    const found = JSON.parse(read("node_modules", ".package-lock.json") ?? "{}").packages
+    const wanted = JSON.parse(read(project, "package-lock.json") ?? "{}").packages
+    const found = JSON.parse(read(project, "node_modules", ".package-lock.json") ?? "{}").packages
     return Object.entries(wanted).every(
       ([name, entry]) => name === "" || entry.optional === true || found[name]?.version === entry.version,
     )
@@ -79,12 +82,12 @@ const npmCommand = () => {
   return [process.platform === "win32" ? "npm.cmd" : "npm"]
 }
 
-const runNpm = (log) =>
+const runNpm = (project, log) =>
   new Promise((resolve, reject) => {
     const [command, ...prefix] = npmCommand()
     const args = [...prefix, "ci", "--include=dev", "--no-audit", "--no-fund"]
     const child = spawn(command, args, {
-      cwd: root,
+      cwd: project,
       stdio: ["ignore", "pipe", "pipe"],
       shell: process.platform === "win32" && prefix.length === 0,
     })
@@ -107,7 +110,7 @@ const runNpm = (log) =>
     })
   })
 
-const explain = ({ code, signal, tail }) => {
+const explain = (project, { code, signal, tail }) => {
   const again = "then run the same command again"
   if (signal !== null) return `the install was interrupted (${signal}); run the same command again`
   if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/.test(tail)) {
@@ -118,7 +121,7 @@ const explain = ({ code, signal, tail }) => {
   }
   if (/ENOSPC/.test(tail)) return `the disk is full; make room, ${again}`
   if (/EACCES|EPERM/.test(tail))
-    return `npm may not write to ${path.join(root, "node_modules")}; check its owner, ${again}`
+    return `npm may not write to ${path.join(project, "node_modules")}; check its owner, ${again}`
   return `npm ci ended with code ${code}; its message is above`
 }
 
@@ -131,31 +134,32 @@ const alive = (pid) => {
   }
 }
 
-const lockDirectory = path.join(root, ".install.lock")
+const lockOf = (project) => path.join(project, ".install.lock")
 
 /** A lock without a process number after this long, in milliseconds, was left by a process that died between taking and naming it. */
 const nameless = 10_000
 
-const lockAge = () => {
+const lockAge = (lock) => {
   try {
-    return Date.now() - statSync(lockDirectory).mtimeMs
+    return Date.now() - statSync(lock).mtimeMs
   } catch {
     return 0
   }
 }
 
 /** Rule 3. */
-const withLock = async (log, work) => {
+const withLock = async (project, log, work) => {
+  const lockDirectory = lockOf(project)
   let told = false
   for (;;) {
     try {
       mkdirSync(lockDirectory)
       break
     } catch (error) {
-      if (error.code !== "EEXIST") throw new Failure(`${root} is not writable (${error.code})`)
+      if (error.code !== "EEXIST") throw new Failure(`${project} is not writable (${error.code})`)
     }
-    const holder = Number(read(".install.lock", "pid") ?? 0)
-    if (holder > 0 ? !alive(holder) : lockAge() > nameless) {
+    const holder = Number(read(lockDirectory, "pid") ?? 0)
+    if (holder > 0 ? !alive(holder) : lockAge(lockDirectory) > nameless) {
       rmSync(lockDirectory, { recursive: true, force: true })
       continue
     }
@@ -171,29 +175,33 @@ const withLock = async (log, work) => {
   }
 }
 
-const isInstalled = (stamp) => read("node_modules", ".super-pi-install") === stamp
+const isInstalled = (project, stamp) => read(stampFile(project)) === stamp
+
+/** What only the suite needs. */
+export const clients = path.join(root, "test", "clients")
 
 /** Resolves to whether anything was installed; fails with a {@link Failure} that says what to do. */
-export const ensureInstalled = async (log) => {
+export const ensureInstalled = async (log, project = root) => {
   checkNode()
-  const stamp = wantedStamp()
-  if (isInstalled(stamp)) return false
-  return await withLock(log, async () => {
-    if (isInstalled(stamp)) return false
-    if (installedByHand() && nativeFault() === null) {
-      writeFileSync(stampFile, stamp)
+  const stamp = wantedStamp(project)
+  if (isInstalled(project, stamp)) return false
+  return await withLock(project, log, async () => {
+    if (isInstalled(project, stamp)) return false
+    if (installedByHand(project) && nativeFault(project) === null) {
+      writeFileSync(stampFile(project), stamp)
       return false
     }
-    log("installing packages; this takes one to three minutes, once")
-    const outcome = await runNpm(log)
-    if (outcome.code !== 0) throw new Failure(explain(outcome))
-    const fault = nativeFault()
+    const what = project === root ? "packages" : "the programs that the suite drives"
+    log(`installing ${what}; this takes one to three minutes, once`)
+    const outcome = await runNpm(project, log)
+    if (outcome.code !== 0) throw new Failure(explain(project, outcome))
+    const fault = nativeFault(project)
     if (fault !== null) {
       throw new Failure(
         `better-sqlite3 does not load (${fault}); run \`npm rebuild better-sqlite3 --ignore-scripts=false\``,
       )
     }
-    writeFileSync(stampFile, stamp)
+    writeFileSync(stampFile(project), stamp)
     return true
   })
 }

@@ -1,11 +1,11 @@
 /**
- * `npm test`: installs what is missing, builds (tests run the built program), runs the whole suite and prints, last and alone on a line,
+ * `npm test`: installs what is missing (also the programs in `test/clients`), builds (tests run the built program), runs the whole suite and prints, last and alone on a line,
  * `N passed, N failed` from the runner's own report. Arguments go to the runner: `npm test -- test/storage`.
  */
 import { mkdtemp, readFile, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { Failure, main, root, runChild } from "./install.mjs"
+import { clients, ensureInstalled, Failure, main, root, runChild } from "./install.mjs"
 import { log, prepare } from "./prepare.mjs"
 
 /** Counts of a report. A file that could not be loaded holds no tests that could fail: it counts as one failure itself. */
@@ -23,6 +23,7 @@ const summary = ({ passed, failed, skipped }) =>
 
 await main("super-pi", async () => {
   await prepare()
+  await ensureInstalled(log, clients)
   const directory = await mkdtemp(path.join(tmpdir(), "super-pi-test-"))
   try {
     const file = path.join(directory, "report.json")
