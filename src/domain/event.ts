@@ -60,6 +60,8 @@ export const SessionState = Schema.Struct({
   mode: Schema.String,
   /** Absent where it follows the node's default. */
   effort: Schema.optional(Effort),
+  /** Its answers are wanted as values that fit a schema; absent where they are words. */
+  structured: Schema.optional(Schema.Literal(true)),
   /** Id of its harness, or null where it has none. */
   harness: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
   cwd: Schema.NullOr(Schema.String),

@@ -56,5 +56,6 @@ export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: 
     entries: data.entryCount,
     seq_no: seqNo,
     ...(agent.effort === undefined ? {} : { effort: agent.effort }),
+    ...(agent.outputSchema === undefined || agent.outputSchema === null ? {} : { structured: true as const }),
   }
 }
