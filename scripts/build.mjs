@@ -13,6 +13,7 @@ import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
+import { cjsNames } from "./cjs-names.mjs"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 
@@ -44,9 +45,14 @@ const filesUnder = async (directory) => {
 const sourceStamp = async () => {
   const files = [
     ...(await filesUnder(path.join(root, "src"))),
-    ...["package.json", "package-lock.json", "tsconfig.json", "tsconfig.build.json", "scripts/build.mjs"].map((name) =>
-      path.join(root, name),
-    ),
+    ...[
+      "package.json",
+      "package-lock.json",
+      "tsconfig.json",
+      "tsconfig.build.json",
+      "scripts/build.mjs",
+      "scripts/cjs-names.mjs",
+    ].map((name) => path.join(root, name)),
   ].sort()
   const hash = createHash("sha256")
   for (const file of files) {
@@ -81,6 +87,7 @@ const bundle = async (esbuild, outdir, version) => {
     chunkNames: "chunks/[name]-[hash]",
     logLevel: "warning",
     metafile: true,
+    plugins: [cjsNames],
     define: { "process.env.SUPER_PI_VERSION": JSON.stringify(version) },
   }
   const results = await Promise.all([

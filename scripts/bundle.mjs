@@ -4,6 +4,7 @@
  */
 import { mkdir, mkdtemp, rm } from "node:fs/promises"
 import path from "node:path"
+import { cjsNames } from "./cjs-names.mjs"
 import { root } from "./install.mjs"
 
 /** Packages written for CommonJS call `require` for Node's own modules; a bundle in ESM has none. */
@@ -13,7 +14,7 @@ const requireShim =
 /** What becomes of packages: they stay `outside`, or go `inside` but for native ones, for a program that is started many times. */
 const packaging = {
   outside: { packages: "external", sourcemap: "inline" },
-  inside: { external: ["better-sqlite3"], banner: { js: requireShim } },
+  inside: { external: ["better-sqlite3"], banner: { js: requireShim }, plugins: [cjsNames] },
 }
 
 /** Bundles `entry`, a path from the root of the project. Resolves to the bundle's path and to what removes it. */

@@ -21,7 +21,7 @@ const chunks = () => readdirSync(path.join(directory, "dist/chunks")).filter((na
 beforeAll(() => {
   directory = mkdtempSync(path.join(tmpdir(), "super-pi-build-"))
   for (const folder of ["scripts", "src"]) mkdirSync(path.join(directory, folder))
-  for (const file of ["scripts/build.mjs", "tsconfig.json", "tsconfig.build.json"]) {
+  for (const file of ["scripts/build.mjs", "scripts/cjs-names.mjs", "tsconfig.json", "tsconfig.build.json"]) {
     cpSync(path.join(root, file), path.join(directory, file))
   }
   symlinkSync(path.join(root, "node_modules"), path.join(directory, "node_modules"))
@@ -47,6 +47,22 @@ describe("the build", () => {
     expect(readFileSync(path.join(directory, "dist/cli.js"), "utf8")).not.toMatch(/from "ignore"/)
     expect(readFileSync(path.join(directory, "dist/index.js"), "utf8")).toMatch(/from "effect"/)
     expect(readFileSync(path.join(directory, "dist/types/index.d.ts"), "utf8")).toContain("Effect<number")
+  })
+
+  it("gives packages that are imported at run time the names that they have without a bundle", async () => {
+    write(
+      "src/node.ts",
+      [
+        'const { parse } = await import("yaml")',
+        'const { Ajv, default: whole } = await import("ajv")',
+        'const { execa } = await import("execa")',
+        'console.log(parse("a: 1"), typeof Ajv, Ajv === whole.Ajv, typeof execa)',
+      ].join("\n"),
+    )
+    await build()
+    expect(await node("dist/node.js")).toBe("{ a: 1 } function true function\n")
+    rmSync(path.join(directory, "src/node.ts"))
+    await build()
   })
 
   it("does nothing while the sources are the same", async () => {
