@@ -36,9 +36,12 @@ const codeOf = (error: unknown): string => {
 }
 
 /** Why it failed as a code: the tag of its failure, `defect`, or `interrupted`. */
-export const codeOfCause = (cause: Cause.Cause<unknown>): string => {
+export const codeOfCause = (
+  cause: Cause.Cause<unknown>,
+  code: (error: unknown) => string | null = () => null,
+): string => {
   const failure = Cause.failureOption(cause)
-  if (Option.isSome(failure)) return codeOf(failure.value)
+  if (Option.isSome(failure)) return code(failure.value) ?? codeOf(failure.value)
   return Cause.isInterruptedOnly(cause) ? "interrupted" : "defect"
 }
 
@@ -54,15 +57,17 @@ export const endSpan = (span: Tracer.Span, clock: Clock.Clock, code: string | nu
 
 export interface TracedOptions<A> {
   readonly kind?: Tracer.SpanKind
-  /** What the value says: attributes to add, and a code where it is a failure though the Effect is none. */
+  /** Told the value: may add attributes, and gives a code where it is a failure though the Effect is none. */
   readonly ended?: (value: A, span: Tracer.Span) => string | null
+  /** The code of a failure, where its tag is not it; null: its tag. */
+  readonly code?: (error: unknown) => string | null
 }
 
 const spanned = <A, E, R>(
   work: Effect.Effect<A, E, R>,
   name: string,
   attributes: Readonly<Record<string, unknown>>,
-  { ended, kind = "internal" }: TracedOptions<A>,
+  { code: given, ended, kind = "internal" }: TracedOptions<A>,
 ): Effect.Effect<A, E, R> =>
   Effect.uninterruptibleMask((restore) =>
     Effect.flatMap(
@@ -70,7 +75,7 @@ const spanned = <A, E, R>(
       ([span, clock]) =>
         Effect.onExit(restore(Effect.provideService(work, Tracer.ParentSpan, span)), (exit) =>
           Effect.sync(() => {
-            const code = Exit.isFailure(exit) ? codeOfCause(exit.cause) : (ended?.(exit.value, span) ?? null)
+            const code = Exit.isFailure(exit) ? codeOfCause(exit.cause, given) : (ended?.(exit.value, span) ?? null)
             endSpan(span, clock, code)
           }),
         ) as Effect.Effect<A, E, R>, // what `work` needs of a parent span is given

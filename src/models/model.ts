@@ -85,6 +85,8 @@ export interface ModelRequest {
   readonly maxOutputTokens?: number
   /** Stable per conversation, for the provider's prompt cache. */
   readonly sessionId?: string
+  /** Header of W3C Trace Context, for services that take part in the trace. */
+  readonly traceparent?: string
 }
 
 /** What a response streams. The last part is `finish`, exactly once; a stream that ends without it fails as `truncated`. */

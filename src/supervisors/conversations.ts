@@ -11,6 +11,7 @@ import { type ActorRef, ActorSystem, behavior, SpawnError, spawn } from "../acto
 import type { Failure } from "../domain/failure.ts"
 import { ServiceFailure } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
+import { annotated } from "../observability/log-context.ts"
 
 export type ConversationRef = ActorRef<ConversationMessage>
 
@@ -24,10 +25,12 @@ const keeper = (id: ConversationId) => ({
     name: "keeper",
     init: (self) =>
       Effect.gen(function* () {
-        const ref = yield* self.spawn(conversation(id), {
-          name: "machine",
-          childSpec: { restart: "transient", shutdownMs: 5_000, ...intensity },
-        })
+        const ref = yield* self
+          .spawn(conversation(id), {
+            name: "machine",
+            childSpec: { restart: "transient", shutdownMs: 5_000, ...intensity },
+          })
+          .pipe(annotated({ conversation_id: id }))
         yield* self.system.registry.register(nameOf(id), ref)
         yield* self.watch(ref)
         return null

@@ -6,7 +6,6 @@ import { Data, Effect, Either, type ParseResult, Schema } from "effect"
 import type { Json, JsonObject } from "../domain/json.ts"
 import { nearestNames } from "../domain/nearest.ts"
 import { shown } from "../domain/shown.ts"
-import { traced } from "../domain/traced.ts"
 import { expectedAt, namesAt, parametersOf, repairArguments } from "./parameters.ts"
 import type {
   InvalidArguments,
@@ -157,17 +156,11 @@ export const defineTool = <A, I, R = never>(definition: ToolDefinition<A, I, R>)
     replay: definition.replay ?? "unsafe",
     execution: definition.execution ?? "parallel",
     whenInterrupted: definition.whenInterrupted ?? "settled",
-    execute: (args, context) =>
-      decoded(args, (valid) => definition.execute(valid, context)).pipe(
-        traced(`tool.${name}`, { "tool.call_id": context.callId }),
-      ),
+    execute: (args, context) => decoded(args, (valid) => definition.execute(valid, context)),
     ...(reconcile === undefined
       ? {}
       : {
-          reconcile: (args, context) =>
-            decoded(args, (valid) => reconcile(valid, context)).pipe(
-              traced(`tool.${name}.reconcile`, { "tool.call_id": context.callId }),
-            ),
+          reconcile: (args, context) => decoded(args, (valid) => reconcile(valid, context)),
         }),
   }
 }

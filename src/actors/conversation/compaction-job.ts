@@ -11,6 +11,7 @@ import { DocumentKind, TodoDocument } from "../../domain/document.ts"
 import { textOf } from "../../domain/message.ts"
 import { digestOf, type OlderPart, olderPart } from "../../domain/older-part.ts"
 import { summaryRequest } from "../../domain/summary-request.ts"
+import { traced } from "../../domain/traced.ts"
 import type { Usage } from "../../domain/usage.ts"
 import type { HookRunner } from "../../harness/context.ts"
 import { beforeCompact } from "../../harness/pipeline.ts"
@@ -20,6 +21,7 @@ import type { StoreReads } from "../../storage/store.ts"
 import { orStorageFailure } from "./failures.ts"
 import type { Send } from "./jobs.ts"
 import type { Compaction, Data } from "./machine/data.ts"
+import { requestCode } from "./observe-models.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 
 /** UTF-16 units of conversation per token of the writer's window that a request carries: room is left for tokens that are shorter. */
@@ -144,6 +146,12 @@ const writtenBy = (
 export const compactionJob = (job: CompactionJob): Effect.Effect<void> => {
   const { compaction, send } = job
   const { input, task } = compaction
+  const attributes = {
+    "gen_ai.conversation.id": String(job.data.conversation.id),
+    "super_pi.compaction.reason": input.reason,
+    "super_pi.compaction.method": input.plan.method,
+    "super_pi.task.id": task.id,
+  }
   const write = (decision: CompactDecision | null): Effect.Effect<Written, ModelError> => {
     const { method } = input.plan
     if (decision?.type === "summary") return Effect.succeed({ text: decision.text, model: "", usage: null })
@@ -170,10 +178,7 @@ export const compactionJob = (job: CompactionJob): Effect.Effect<void> => {
       ? send({ type: "compactionDeclined", task: task.id, reason: decision.reason })
       : made(decision),
   ).pipe(
+    traced("super_pi.compaction", attributes, { code: requestCode }),
     Effect.catchAll((error) => send({ type: "compactionFailed", task: task.id, error })),
-    Effect.withSpan("conversation.compaction", {
-      captureStackTrace: false,
-      attributes: { "super_pi.compaction.reason": input.reason, "super_pi.compaction.method": input.plan.method },
-    }),
   )
 }

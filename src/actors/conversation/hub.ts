@@ -75,6 +75,8 @@ export class EventHub {
   private readonly watchers = new Set<Watcher>()
   /** Watchers that can answer questions. */
   private interactive = 0
+  /** Told when watchers come and go. */
+  onWatchers: ((change: 1 | -1) => void) | null = null
   private readonly conversation: ConversationId
   private readonly stateOf: () => SessionState
 
@@ -147,11 +149,14 @@ export class EventHub {
       for (const event of missed ?? [this.snapshot(now())]) watcher.push(event)
       this.watchers.add(watcher)
       if (interactive) this.interactive++
+      this.onWatchers?.(1)
       return watcher
     })
     const leave = (watcher: Watcher) =>
       Effect.sync(() => {
-        if (this.watchers.delete(watcher) && interactive) this.interactive--
+        if (!this.watchers.delete(watcher)) return
+        if (interactive) this.interactive--
+        this.onWatchers?.(-1)
       })
     return Stream.unwrapScoped(
       Effect.map(Effect.acquireRelease(join, leave), (watcher) => Stream.repeatEffectChunkOption(watcher.take)),
@@ -169,7 +174,10 @@ export class EventHub {
   /** Ends every watcher's stream. */
   close(): void {
     this.closed = true
-    for (const watcher of this.watchers) watcher.end()
+    for (const watcher of this.watchers) {
+      watcher.end()
+      this.onWatchers?.(-1)
+    }
     this.watchers.clear()
     this.interactive = 0
   }

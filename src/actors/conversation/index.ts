@@ -7,6 +7,7 @@ import type { MachineState } from "../../domain/event.ts"
 import type { ConversationId } from "../../domain/ids.ts"
 import { Harnesses } from "../../harness/registry.ts"
 import { Models } from "../../models/model.ts"
+import { isLogging } from "../../observability/log-context.ts"
 import type { NewerDocument } from "../../storage/documents/errors.ts"
 import type { ReadError } from "../../storage/errors.ts"
 import { Store } from "../../storage/store.ts"
@@ -24,6 +25,8 @@ import { admitOnce, withdraw } from "./admission.ts"
 import { answerNow, askNow } from "./answer.ts"
 import { load } from "./load.ts"
 import type { ConversationMessage } from "./messages.ts"
+import { watchingOf, withTrace } from "./observe.ts"
+import type { Services } from "./services.ts"
 import { ConversationSettings } from "./settings.ts"
 import { settleDoubt } from "./settle-effect.ts"
 import { type Change, Shell } from "./shell.ts"
@@ -59,15 +62,18 @@ const start = (
   ConversationNeeds
 > =>
   Effect.gen(function* () {
-    const services = {
+    const settings = yield* ConversationSettings
+    const services: Services = {
       store: yield* Store,
       models: yield* Models,
       tools: yield* Tools,
-      settings: yield* ConversationSettings,
+      settings,
       clock: yield* Effect.clock,
       defaultModel: yield* (yield* Models).defaultModel.pipe(Effect.orElseSucceed(() => "")),
       harnesses: Option.getOrNull(yield* Effect.serviceOption(Harnesses)),
       random: Math.random,
+      watching: watchingOf(yield* Effect.tracer, settings, yield* Effect.clock),
+      logs: yield* isLogging,
     }
     const loaded = yield* load(services.store, id)
     if (loaded === null) return yield* new UnknownConversation({ conversation: id })
@@ -109,6 +115,9 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
       )
     }
     case "submit":
+      return shell.observed === null
+        ? admitOnce(shell, message)
+        : Effect.flatMap(withTrace(shell.observed, message), (traced) => admitOnce(shell, traced))
     case "write":
       return admitOnce(shell, message)
     case "withdraw":
@@ -125,4 +134,7 @@ const answer = (shell: Shell, reply: () => void): Effect.Effect<Change> =>
   })
 
 const stopped = (shell: Shell, reason: StopReason): Effect.Effect<void> =>
-  reason._tag === "Crashed" ? Effect.sync(() => shell.hub.close()) : shell.release()
+  Effect.zipRight(
+    Effect.sync(() => shell.observed?.close()),
+    reason._tag === "Crashed" ? Effect.sync(() => shell.hub.close()) : shell.release(),
+  )

@@ -3,7 +3,7 @@
  * calls, running one call. A job sends its messages to the conversation and ends; when it crashes or is stopped, the conversation learns
  * it from its `Down`. Stopping a job interrupts its Effect, and so closes the model's connection or kills the command's process group.
  */
-import { Cause, Effect, Fiber } from "effect"
+import { Cause, Effect, Fiber, type Tracer } from "effect"
 import type { Json } from "../../domain/json.ts"
 import { text } from "../../domain/message.ts"
 import { parsePartialJson } from "../../domain/partial-json.ts"
@@ -104,7 +104,6 @@ export const modelJob = (options: {
     ),
     // A failure behind `finish` has nothing left to say: the response is whole.
     Effect.catchAll((error: ModelError) => (finished ? Effect.void : send({ type: "modelFailed", token, error }))),
-    traced("conversation.request", { "gen_ai.request.model": request.model }),
   )
 }
 
@@ -158,6 +157,23 @@ const gatherOutput = (forward: (chunk: string) => Effect.Effect<void>) => {
 
 const wraps = ({ pipeline: { hooks } }: HookRunner): boolean => hooks.has("wrapTool") || hooks.has("afterTool")
 
+type ToolEnd = Extract<MachineEvent, { readonly type: "toolEnded" }>
+
+/** Of the span of a call. */
+const attributesOf = ({ place, slot }: { readonly slot: CallSlot; readonly place: Place }) => ({
+  "gen_ai.operation.name": "execute_tool",
+  "gen_ai.tool.name": slot.call.name,
+  "gen_ai.tool.call.id": slot.call.id,
+  "gen_ai.tool.type": "function",
+  "gen_ai.conversation.id": String(place.conversation),
+  "super_pi.task.id": slot.task.id,
+})
+
+const toolCode = (isError: boolean, span: Tracer.Span): string | null => {
+  span.attribute("super_pi.tool.is_error", isError)
+  return isError ? "tool_error" : null
+}
+
 /** Runs one call. A failure that the tool declares becomes an error result; a defect crashes the job. */
 export const toolJob = (options: {
   readonly slot: CallSlot
@@ -170,11 +186,15 @@ export const toolJob = (options: {
   Effect.gen(function* () {
     const { runner, send, slot } = options
     const task = slot.task.id
+    const end = (message: ToolEnd) =>
+      Effect.zipRight(
+        send(message),
+        Effect.sync(() => message.result.isError === true),
+      )
     const tool = options.tools.get(slot.call.name)
     if (tool === undefined) {
       const gone = `The tool "${slot.call.name}" is not there any more.`
-      yield* send({ type: "toolEnded", task, result: { output: [text(gone)], isError: true } })
-      return
+      return yield* end({ type: "toolEnded", task, result: { output: [text(gone)], isError: true } })
     }
     const output = gatherOutput((chunk) => send({ type: "toolOutput", task, chunk }))
     const code: Effect.Effect<ToolResult> = tool
@@ -183,13 +203,12 @@ export const toolJob = (options: {
     if (runner === null || !wraps(runner)) {
       const result = yield* code
       yield* output.flush
-      yield* send({ type: "toolEnded", task, result })
-      return
+      return yield* end({ type: "toolEnded", task, result })
     }
     const { result, trail } = yield* runCall(runner, viewOfCall(slot.call, tool, slot.args), code)
     yield* output.flush
-    yield* send({ type: "toolEnded", task, result, trail })
-  }).pipe(traced("conversation.tool", { "gen_ai.tool.name": options.slot.call.name }))
+    return yield* end({ type: "toolEnded", task, result, trail })
+  }).pipe(traced(`execute_tool ${options.slot.call.name}`, attributesOf(options), { ended: toolCode }), Effect.asVoid)
 
 /** The first line of why a job crashed. */
 export const crashMessage = (cause: Cause.Cause<unknown>): string => {

@@ -3,6 +3,7 @@
  * time, are the answer `unknown`; a defect crashes the job, which the conversation takes for the same.
  */
 import { Duration, Effect } from "effect"
+import { traced } from "../../domain/traced.ts"
 import { type Reconciliation, reconcileMs } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
 import { callContext, type Place } from "./call-context.ts"
@@ -34,6 +35,6 @@ export const reconcileJob = (options: {
           }),
         )
   return Effect.flatMap(found, (answer) => send({ type: "reconciled", task: task.id, found: answer })).pipe(
-    Effect.withSpan("conversation.reconcile", { attributes: { "gen_ai.tool.name": call.name } }),
+    traced("super_pi.reconcile", { "gen_ai.tool.name": call.name, "gen_ai.tool.call.id": call.id }),
   )
 }

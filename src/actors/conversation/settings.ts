@@ -5,6 +5,7 @@ import { Context } from "effect"
 import type { Prices } from "../../domain/budget.ts"
 import type { Effort, ExecutionMode } from "../../domain/document.ts"
 import type { ConversationId } from "../../domain/ids.ts"
+import type { Observer } from "../../observability/observer.ts"
 import type { WorkspaceSettings } from "../../tools/workspace-settings.ts"
 import type { Children } from "./children-port.ts"
 import type { CompactionSlots } from "./compaction-slots.ts"
@@ -30,6 +31,10 @@ export interface ConversationSettingsService {
   readonly prices?: Prices
   /** Default: the node's conversations. */
   readonly children?: Children
+  /** Who counts what happens. Default nobody. */
+  readonly observer?: Observer
+  /** Requests to models carry the `traceparent` of their span. Default false. */
+  readonly traceModels?: boolean
   /** Called when a conversation has become idle after work. Must not throw or wait. */
   readonly onSettled?: (conversation: ConversationId) => void
 }

@@ -4,12 +4,9 @@
  */
 import { type Clock, Effect, identity } from "effect"
 import type { MachineState } from "../../domain/event.ts"
-import type { SubmissionId } from "../../domain/ids.ts"
-import type { HarnessesService } from "../../harness/registry.ts"
-import type { ModelsService } from "../../models/model.ts"
+import type { SubmissionId, TaskId } from "../../domain/ids.ts"
+import { annotated } from "../../observability/log-context.ts"
 import type { CommitError } from "../../storage/errors.ts"
-import type { StoreService } from "../../storage/store.ts"
-import type { ToolsService } from "../../tools/tools.ts"
 import type { Settled } from "../contract.ts"
 import type { ActorContext, ActorRef, Down } from "../kernel/index.ts"
 import {
@@ -38,26 +35,16 @@ import { decide } from "./machine/decide.ts"
 import { Draft } from "./machine/draft.ts"
 import { release } from "./machine/release.ts"
 import type { ConversationMessage } from "./messages.ts"
+import { Observed } from "./observe.ts"
+import { observedModels } from "./observe-models.ts"
 import { streamed, withActions } from "./pieces.ts"
-import type { ConversationSettingsService } from "./settings.ts"
+import type { Services } from "./services.ts"
 import { heldUpIn, justSettled, settledIn } from "./settle.ts"
 import { viewOf } from "./view.ts"
 import { Workbench } from "./workbench.ts"
 
 /** First wait before a refused commit is tried again, doubled up to the second figure, in ms. */
 const commitRetryMs = [100, 2_000] as const
-
-export interface Services {
-  readonly store: StoreService
-  readonly models: ModelsService
-  readonly tools: ToolsService
-  readonly settings: ConversationSettingsService
-  readonly harnesses: HarnessesService | null
-  /** The node's default model, "" where it has none. */
-  readonly defaultModel: string
-  readonly clock: Clock.Clock
-  readonly random: () => number
-}
 
 /** What one message does to the machine. */
 export type Change = Transition<MachineState, Shell, ConversationMessage>
@@ -78,6 +65,8 @@ export class Shell {
   private followUps: Array<MachineAction<ConversationMessage>> = []
   private readonly waiters = new Map<SubmissionId, Array<Reply<Settled>>>()
   readonly workbench: Workbench
+  /** Null where nobody looks. */
+  readonly observed: Observed | null
 
   private readonly clock: Clock.Clock
   /** Draws the jitter of a backoff, in [0, 1). */
@@ -87,13 +76,19 @@ export class Shell {
     this.clock = services.clock
     this.random = services.random
     this.data = loaded.data
-    this.services = services
     this.self = self
     this.ids = new IdReserve(services.store)
     this.hub = new EventHub(loaded.data.conversation.id, this.clock.unsafeCurrentTimeMillis(), () => this.view())
     const { sessionId } = loaded
     const { notice: notify, send } = this
-    this.workbench = new Workbench(services, { data: () => this.data, sessionId, send, notify })
+    const { watching } = services
+    this.observed = watching === null ? null : new Observed(watching, loaded.data.conversation.id)
+    this.hub.onWatchers = watching?.observer?.watchers ?? null
+    const { conversation } = loaded.data
+    const asked = { conversation: conversation.id, propagate: services.settings.traceModels === true }
+    this.services =
+      watching === null ? services : { ...services, models: observedModels(services.models, watching, asked) }
+    this.workbench = new Workbench(this.services, { data: () => this.data, sessionId, send, notify })
   }
 
   view() {
@@ -148,7 +143,7 @@ export class Shell {
     const decision = decide(this.data, event, env)
     if (decision.type === "postpone") return Effect.succeed(postpone)
     const { commit } = decision
-    if (commit === null) return this.adopt(decision, env.now)
+    if (commit === null) return this.adopt(decision, event, env.now)
     // Uninterruptible: what is committed is adopted, or a clean stop would write older rows over it.
     const adopted = Effect.uninterruptible(
       Effect.map(this.services.store.commit(commit), () => {
@@ -157,18 +152,19 @@ export class Shell {
     )
     const from = this.data.state
     return Effect.flatMap(this.stored(adopted, event), (done) =>
-      done ? this.act(decision, from, env.now) : Effect.succeed(keep<Shell>(this)),
+      done ? this.act(decision, event, from, env.now) : Effect.succeed(keep<Shell>(this)),
     )
   }
 
-  private adopt(decision: Go, now: number): Effect.Effect<Change> {
+  private adopt(decision: Go, event: MachineEvent, now: number): Effect.Effect<Change> {
     const from = this.data.state
     this.data = decision.data
-    return this.act(decision, from, now)
+    return this.act(decision, event, from, now)
   }
 
   /** Performs the actions of an adopted decision, in order. */
-  private act({ actions }: Go, from: MachineState, now: number): Effect.Effect<Change> {
+  private act({ actions }: Go, event: MachineEvent, from: MachineState, now: number): Effect.Effect<Change> {
+    this.observed?.decided(this.data, actions, event.type === "recover" || event.type === "retry")
     this.followUps = []
     const later: Array<Effect.Effect<void>> = []
     for (const action of actions) {
@@ -266,6 +262,7 @@ export class Shell {
       policy,
       answerable: this.hub.answerable,
       hooks: this.workbench.ground.hooks,
+      trace: this.observed?.trace,
     }
   }
 
@@ -373,9 +370,16 @@ export class Shell {
     return null
   }
 
+  /** What a job works for. */
+  private taskOf(name: Job): TaskId | null {
+    return "task" in name ? name.task : this.turn
+  }
+
   /** Starts a job as a watched child. */
   private start(name: Job, run: Effect.Effect<void>): Effect.Effect<void> {
-    return Effect.map(startJob(this.self, name, run), (ref) => {
+    const seen = this.observed === null ? run : this.observed.under(run)
+    const logged = this.services.logs ? annotated({ task_id: this.taskOf(name) })(seen) : seen
+    return Effect.map(startJob(this.self, name, logged), (ref) => {
       if (ref !== null) this.jobs.set(ref.id, { job: name, ref })
     })
   }

@@ -56,14 +56,25 @@ const commitEnd = (store: StoreService, job: Job, outcome: Outcome, backoff: num
   return attempt(commitRetryMs[0])
 }
 
+const attributesOf = ({ attempt, id, queue, worker }: Job) => ({
+  "super_pi.queue": queue,
+  "super_pi.worker": worker,
+  "super_pi.job.id": id,
+  "super_pi.job.attempt": attempt,
+})
+
 /** Runs the worker and commits the end. Gives false when the job was taken away. */
 const execute = (store: StoreService, job: Job, worker: QueueWorker): Effect.Effect<boolean> =>
   Effect.gen(function* () {
-    const outcome = yield* outcomeOf(job, worker)
+    const outcome = yield* outcomeOf(job, worker).pipe(
+      traced<Outcome>("super_pi.job", attributesOf(job), {
+        ended: ({ type }) => (type === "failed" ? "job_failed" : null),
+      }),
+    )
     const random = yield* Random.next
     const backoff = worker.backoff?.(job.attempt) ?? backoffMs(job.attempt, random)
     return yield* commitEnd(store, job, outcome, Math.max(0, backoff))
-  }).pipe(traced("queue.job", { queue: job.queue, worker: job.worker, "job.id": job.id }))
+  })
 
 /** The actor of one attempt: it runs on its only message, tells `report` how it ended, and stops. */
 export const attemptActor = (

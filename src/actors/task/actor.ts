@@ -4,6 +4,7 @@
  */
 import { Effect } from "effect"
 import type { Json } from "../../domain/json.ts"
+import { traced } from "../../domain/traced.ts"
 import type { StoreService } from "../../storage/store.ts"
 import { type ActorRef, ask, type Behavior, behavior, tell } from "../kernel/index.ts"
 import type { RunMode, TaskRow } from "./board.ts"
@@ -49,9 +50,7 @@ const phases = (options: TaskRun, showing: Showing): Effect.Effect<void> =>
     for (let row: TaskRow | null = options.row; row !== null; ) {
       showing.phase = phaseOf(row)
       const runtime = new PhaseRuntime(row, store, memory)
-      const end: PhaseEnd = yield* code
-        .run(seenOf(row), runtime)
-        .pipe(Effect.withSpan("task.phase", { captureStackTrace: false, attributes: attributesOf(row) }))
+      const end: PhaseEnd = yield* code.run(seenOf(row), runtime).pipe(traced("super_pi.task", attributesOf(row)))
       if (end.type !== "step") return yield* tell(ledger, { type: "runEnded", run, id, end })
       row = yield* commitStep(options, end.step, runtime)
     }

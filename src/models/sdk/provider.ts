@@ -151,12 +151,14 @@ export const aiSdkProvider = (options: AiSdkProviderOptions): ModelProvider => {
     const call = options.call?.({ ...request, name: model.name }, plain) ?? {}
     const prompt = call.prompt?.(plain) ?? plain
     const maxOutputTokens = request.maxOutputTokens ?? call.maxOutputTokens
+    const { traceparent } = request
+    const headers = traceparent === undefined ? call.headers : { traceparent, ...call.headers }
     return {
       prompt: [...prompt.messages],
       ...(prompt.tools.length === 0 ? {} : { tools: [...prompt.tools] }),
       ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
       ...(call.providerOptions === undefined ? {} : { providerOptions: call.providerOptions }),
-      ...(call.headers === undefined ? {} : { headers: call.headers }),
+      ...(headers === undefined ? {} : { headers }),
     }
   }
 

@@ -16,6 +16,10 @@ import { refuseCall, unbegun, underway } from "./tools.ts"
 
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
 
+/** What is stored of an input ({@link InputContent}). */
+const contentOf = ({ content, entry, trace }: EventOf<"submit">): Json =>
+  ({ content, ...(entry === undefined ? {} : { entry }), ...(trace === undefined ? {} : { trace }) }) as Json
+
 /** Admits an input: it starts a run, or waits in the queue. */
 export const submit = (d: Draft, event: EventOf<"submit">): Decision => {
   const busy = d.data.run !== null || d.data.parked !== null
@@ -32,7 +36,7 @@ export const submit = (d: Draft, event: EventOf<"submit">): Decision => {
     id: d.env.ids.submission(),
     conversation: d.data.conversation.id,
     kind: "input",
-    content: { content: event.content, ...(event.entry === undefined ? {} : { entry: event.entry }) } as Json,
+    content: contentOf(event),
     whenBusy: event.whenBusy,
     requestId: event.requestId,
     createdAt: d.env.now,

@@ -117,7 +117,10 @@ const begin = (d: Draft, slot: CallSlot, order: SubagentOrder, timeoutMs: number
       id: submission,
       conversation,
       kind: "input",
-      content: { content: [{ type: "text", text: promptOf(order) }] },
+      content: {
+        content: [{ type: "text", text: promptOf(order) }],
+        ...(d.env.trace === undefined ? {} : { trace: d.env.trace }),
+      },
       whenBusy: "followUp",
       requestId: null,
       createdAt: d.env.now,

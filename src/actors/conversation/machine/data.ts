@@ -251,6 +251,8 @@ export type MachineEvent =
       readonly requestId: string | null
       /** How it shows in the transcript, where not as `pi.user`. */
       readonly entry?: InputEntry
+      /** The `traceparent` that it belongs to; absent where nobody keeps spans. */
+      readonly trace?: string
       readonly reply: Reply<SubmissionRow>
     }
   /** Appends an entry without asking the model; what it names was checked to be visible. */
@@ -464,6 +466,8 @@ export interface Env {
   readonly answerable?: boolean
   /** The hooks that the conversation's plugins have. Default none. */
   readonly hooks?: ReadonlySet<HookName>
+  /** The `traceparent` of the turn, to which its subagents belong. Default none. */
+  readonly trace?: string | undefined
 }
 
 export interface Policy {

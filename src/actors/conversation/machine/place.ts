@@ -27,6 +27,8 @@ const titleLength = 80
 export interface InputContent {
   readonly content: ReadonlyArray<UserPart>
   readonly entry?: InputEntry
+  /** The `traceparent` that it belongs to. */
+  readonly trace?: string
 }
 
 // This engine wrote both (admit.ts, write.ts).

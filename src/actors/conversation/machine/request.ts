@@ -135,7 +135,7 @@ export const wake = (d: Draft): Decision => {
 }
 
 /** The code of a failed request towards programs. */
-const failureCode = (error: ModelError): string => {
+export const failureCode = (error: ModelError): string => {
   switch (error._tag) {
     case "ModelNotFound":
       return "model_not_found"
