@@ -309,6 +309,14 @@ export const superPi: Command = {
       load: () => import("./rpc.ts"),
     },
     {
+      name: "gateway",
+      summary: "Serves the protocols that are spoken over HTTP",
+      positionals: [{ name: "PORT", summary: "TCP port on 127.0.0.1; 0 takes a free one", required: true }],
+      options: [option.host, option.verbose, option.db, option.model, option.effort, option.mode, option.cwd],
+      examples: ["super-pi gateway 4000", "SUPER_PI_GATEWAY_TOKEN=… super-pi gateway 4000 --host 0.0.0.0"],
+      load: () => import("./gateway.ts"),
+    },
+    {
       name: "tree",
       summary: "Shows the live supervision tree of a running node",
       options: [option.watch, option.json, option.db],

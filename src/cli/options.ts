@@ -99,6 +99,10 @@ export const watch = flag("watch", "Keep showing it until Ctrl-C")
 
 export const unix = text("unix", "PATH", "Serve on a unix socket (file mode 0600)")
 
+export const host = text("host", "ADDRESS", "Listen here (default 127.0.0.1; anything but loopback needs a token)")
+
+export const verbose = flag("verbose", "Also log text and thinking as they stream")
+
 export const stdio = flag("stdio", "Serve on stdin and stdout")
 
 export const jsonSchema = text(

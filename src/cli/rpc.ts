@@ -8,10 +8,9 @@ import { nodeOptionsOf } from "./context.ts"
 import { ExitCode, usageFailure } from "./exit.ts"
 import { openSessions } from "./node.ts"
 import * as option from "./options.ts"
-import { version } from "./package.ts"
-import type { NodeOptions } from "./ports.ts"
+import { protocolServiceOf } from "./protocol-service.ts"
 import { runCommand } from "./runtime.ts"
-import { modelSettings } from "./settings.ts"
+import { withDefaults } from "./serve-options.ts"
 
 type Place =
   | { readonly kind: "unix"; readonly path: string }
@@ -38,33 +37,15 @@ const placeOf = (invocation: Invocation): Place => {
   return place
 }
 
-/** The flags are the defaults of conversations that choose nothing themselves. */
-const withDefaults = (options: NodeOptions, invocation: Invocation): NodeOptions => {
-  const model = invocation.get(option.model)
-  const effort = invocation.get(option.effort)
-  const mode = invocation.get(option.mode)
-  const { settings } = options
-  return {
-    ...options,
-    ...(mode === undefined ? {} : { mode }),
-    env: model === undefined ? options.env : { ...options.env, SUPER_PI_DEFAULT_MODEL: model },
-    settings: effort === undefined ? settings : { ...settings, models: { ...modelSettings(settings), effort } },
-  }
-}
-
 export const main = async (invocation: Invocation): Promise<number> => {
   const place = placeOf(invocation)
   const options = withDefaults(nodeOptionsOf(invocation), invocation)
   return runCommand(
     () =>
       Effect.gen(function* () {
-        const [server, { makeModels }] = yield* Effect.promise(() =>
-          Promise.all([import("../protocols/jsonrpc/serve.ts"), import("../models/service.ts")]),
-        )
+        const server = yield* Effect.promise(() => import("../protocols/jsonrpc/serve.ts"))
         const sessions = yield* openSessions(options)
-        const models = makeModels({ env: options.env, settings: modelSettings(options.settings) }).list
-        const remote = { ...options.settings.permissions, ownMode: options.mode ?? ("auto" as const) }
-        const service = { sessions, models, version: version(), remote }
+        const service = yield* protocolServiceOf(sessions, options)
         if (place.kind === "stdio") {
           yield* server.serveStdio(service)
           return ExitCode.ok

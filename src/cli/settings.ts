@@ -48,6 +48,8 @@ export const Settings = Schema.Struct({
   scratchTtlHours: Schema.optional(Schema.Number.pipe(Schema.positive())),
   /** What calls may do; see docs/permissions.md. */
   permissions: Schema.optional(PermissionSettings),
+  /** Who may call over the network, and how much; see docs/gateway.md. Decoded by who serves, which does not start where it is wrong. */
+  gateway: Schema.optional(Schema.Unknown),
   /** Seconds between the end of a conversation's work and the check of its transcript. Default 60. */
   verifyAfterSeconds: Schema.optional(Schema.NonNegative),
   /** SQLite's `synchronous`: FULL also survives the loss of power of the whole machine. Default NORMAL. */

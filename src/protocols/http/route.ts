@@ -7,7 +7,8 @@
  *
  * A client that leaves interrupts its handler. What a handler admitted durably goes on.
  */
-import type { IncomingHttpHeaders } from "node:http"
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
+import type { Duplex } from "node:stream"
 import type { Effect } from "effect"
 
 /** What goes wrong before or in a handler; each group words it in its own protocol's error shape. */
@@ -45,6 +46,11 @@ export interface HttpRequest {
   readonly body: Effect.Effect<Uint8Array, Problem>
   /** The body as JSON. Fails as {@link body} does, or with `400 not_json` and where it stops being JSON. */
   readonly json: Effect.Effect<unknown, Problem>
+  /**
+   * Whether the client has gone. An interrupted handler asks it to tell a client that left (whose turn may be cancelled) from a server that
+   * stops (whose turns go on at the next start).
+   */
+  readonly clientLeft: () => boolean
 }
 
 /** Where server-sent events go. Heartbeats (`: keep-alive` comments) are the server's own business. */
@@ -76,6 +82,8 @@ export type HttpReply =
       readonly type: "events"
       readonly status?: number
       readonly headers?: HttpHeaders
+      /** It has no end of its own (it follows a conversation), so a server that drains ends it at once instead of waiting for it. */
+      readonly endless?: boolean
       /** Runs until the answer is whole; its end ends the response, the client's leaving interrupts it. It words its own failures. */
       readonly run: (sink: EventSink) => Effect.Effect<void>
     }
@@ -93,6 +101,22 @@ export interface Route {
   readonly handle: Handler
 }
 
+/** A request to speak another protocol on this connection, whose head passed the limits. */
+export interface UpgradeRequest extends Omit<HttpRequest, "body" | "json" | "params" | "principal"> {
+  /** Null where tokens are configured and none was sent: the protocol asks for it by itself. */
+  readonly principal: string | null
+  readonly incoming: IncomingMessage
+  readonly socket: Duplex
+  /** The first bytes of the other protocol. */
+  readonly head: Buffer
+}
+
+/** The connection is the handler's while it runs; it counts as one connection and one stream. Interrupted where the server drains. */
+export interface UpgradeRoute {
+  readonly path: string
+  readonly handle: (request: UpgradeRequest) => Effect.Effect<void>
+}
+
 /** The routes of one protocol. */
 export interface RouteGroup {
   /** In logs and metrics, for example `openai`. */
@@ -100,5 +124,6 @@ export interface RouteGroup {
   /** Path prefixes that are the group's: a problem under them is worded by it, also `404` and `405`. */
   readonly prefixes: ReadonlyArray<string>
   readonly routes: ReadonlyArray<Route>
+  readonly upgrades?: ReadonlyArray<UpgradeRoute>
   readonly problem: (problem: Problem) => HttpReply
 }

@@ -33,7 +33,8 @@ const advice: Readonly<Record<string, string>> = {
   ENOTDIR: "its directory is not a directory; choose another path",
 }
 
-const openFailure = (address: string, cause: unknown) => {
+/** Why a socket does not open, from the system's error. */
+export const listenFailure = (address: string, cause: unknown) => {
   const code = errorCode(cause) || "UNKNOWN"
   return failed(
     address,
@@ -71,7 +72,7 @@ const clearStale = (path: string): Effect.Effect<void, ListenFailed> =>
     if (yield* answers(path)) return yield* failed(path, "EADDRINUSE", advice.EADDRINUSE ?? "already in use")
     const now = lstatSync(path, { throwIfNoEntry: false })
     if (now?.ino === before.ino) unlinkSync(path)
-  }).pipe(Effect.catchAllDefect((cause) => openFailure(path, cause)))
+  }).pipe(Effect.catchAllDefect((cause) => listenFailure(path, cause)))
 
 /** Binds with a umask, so that the file never exists with a wider mode; worker threads may not change it and rely on `chmod`. */
 const withPrivateUmask = (bind: () => void) => {
@@ -97,12 +98,12 @@ const listening = (
     Effect.async<Server, ListenFailed>((resume) => {
       // Half-open: a client that ended its side still gets its answers.
       const server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection)
-      server.on("error", (cause) => resume(openFailure(address, cause)))
+      server.on("error", (cause) => resume(listenFailure(address, cause)))
       server.on("listening", () => resume(Effect.succeed(server)))
       try {
         bind(server)
       } catch (cause) {
-        resume(openFailure(address, cause))
+        resume(listenFailure(address, cause))
       }
     }),
     (server) => Effect.sync(() => server.close()),
@@ -129,12 +130,12 @@ export const listenUnix = (
     if (options?.directory === "create") {
       yield* Effect.try({
         try: () => existsSync(dirname(path)) || mkdirSync(dirname(path), { mode: 0o700 }),
-        catch: (cause) => openFailure(path, cause),
+        catch: (cause) => listenFailure(path, cause),
       })
     }
     yield* clearStale(path)
     yield* listening(path, onConnection, (server) => withPrivateUmask(() => server.listen({ path })))
-    yield* Effect.try({ try: () => chmodSync(path, 0o600), catch: (cause) => openFailure(path, cause) })
+    yield* Effect.try({ try: () => chmodSync(path, 0o600), catch: (cause) => listenFailure(path, cause) })
   })
 
 /** Listens on TCP 127.0.0.1 until the scope closes; port 0 picks a free one. Answers the port. */

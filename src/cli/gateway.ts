@@ -1,0 +1,51 @@
+/**
+ * `super-pi gateway PORT`: serves every HTTP protocol of the node until a signal comes, and then drains.
+ */
+import { Effect, Either } from "effect"
+import { readGatewaySettings } from "../domain/gateway-settings.ts"
+import { envValue } from "../models/settings.ts"
+import type { Invocation } from "./arguments.ts"
+import { nodeOptionsOf } from "./context.ts"
+import { CommandFailure, ExitCode, usageFailure } from "./exit.ts"
+import { openSessions } from "./node.ts"
+import * as option from "./options.ts"
+import { protocolServiceOf } from "./protocol-service.ts"
+import { runCommand } from "./runtime.ts"
+import { withDefaults } from "./serve-options.ts"
+
+const portOf = (word: string | undefined): number => {
+  const port = /^\d{1,5}$/.test(word ?? "") ? Number(word) : -1
+  if (port < 0 || port > 65_535) throw usageFailure(`PORT: expected a number from 0 to 65535, got "${word}"`)
+  return port
+}
+
+export const main = async (invocation: Invocation): Promise<number> => {
+  const port = portOf(invocation.words[0])
+  const options = withDefaults(nodeOptionsOf(invocation), invocation)
+  const settings = Either.getOrThrowWith(
+    readGatewaySettings(options.settings.gateway),
+    (fault) => new CommandFailure(`settings.json: ${fault}; the gateway does not start until it is repaired`),
+  )
+  return runCommand(
+    () =>
+      Effect.gen(function* () {
+        const [{ serveGateway }, { gatewayLog }] = yield* Effect.promise(() =>
+          Promise.all([import("../protocols/gateway.ts"), import("./gateway-log.ts")]),
+        )
+        const sessions = yield* openSessions(options)
+        const service = yield* protocolServiceOf(sessions, options)
+        const gateway = yield* serveGateway(service, {
+          port,
+          host: invocation.get(option.host) ?? envValue(options.env, "SUPER_PI_GATEWAY_BIND"),
+          settings,
+          tokens: options.env.SUPER_PI_GATEWAY_TOKEN,
+          log: gatewayLog((line) => process.stderr.write(`${line}\n`), invocation.get(option.verbose) === true),
+        })
+        const who = gateway.tokens ? "with a token" : "without a token, from this machine"
+        process.stderr.write(`super-pi: serving on ${gateway.url} (${who})\n`)
+        for (const route of gateway.routes) process.stderr.write(`  ${route}\n`)
+        return yield* Effect.never
+      }),
+    ExitCode.ok,
+  )
+}
