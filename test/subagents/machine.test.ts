@@ -7,6 +7,7 @@ import { describe, expect, it } from "vitest"
 import { deriveContext } from "../../src/domain/context.ts"
 import { textOf } from "../../src/domain/message.ts"
 import { TaskKind } from "../../src/domain/task.ts"
+import type { HookName } from "../../src/harness/plugin.ts"
 import { Died, Driver } from "../conversation/driver.ts"
 
 const subagents = (driver: Driver) => [...driver.tasks.values()].filter(({ kind }) => kind === TaskKind.subagent)
@@ -19,8 +20,8 @@ const results = (driver: Driver) =>
 const events = (driver: Driver, type: string) => driver.events.filter((event) => event.type === type)
 
 /** A driver whose model has called these tools, all calls ended. */
-const called = (...names: ReadonlyArray<string>): Driver => {
-  const driver = new Driver()
+const calledUnder = (hooks: ReadonlyArray<HookName>, ...names: ReadonlyArray<string>): Driver => {
+  const driver = new Driver({}, hooks)
   driver.submit("go")
   driver.finish(0)
   driver.finish(0, names)
@@ -28,6 +29,8 @@ const called = (...names: ReadonlyArray<string>): Driver => {
   for (let left = names.length; left > 0; left--) driver.finish(0)
   return driver
 }
+
+const called = (...names: ReadonlyArray<string>): Driver => calledUnder([], ...names)
 
 describe("a delegation", () => {
   it("is one commit: the result, the children with what they are to do, their tasks and jobs, and the generation that waits", () => {
@@ -52,6 +55,19 @@ describe("a delegation", () => {
       waitingOn: { on: tasks.map(({ id }) => id), policy: "allSettled" },
     })
     expect(results(driver)[0]).toMatch(/^Started scout \(conversation \d+\), worker \(conversation \d+\)\./)
+  })
+
+  it("goes on with the end of the last child also where plugins want to know that the calls have ended", () => {
+    const driver = calledUnder(["afterTools"], "safe-delegate")
+    expect(driver.data.state).toBe("awaiting_children")
+    for (const at of [0, 0]) {
+      driver.beginChild(at)
+      driver.endChild(at, "completed")
+    }
+    expect(driver.data.state).toBe("executing_tools")
+    driver.finish(0)
+    expect(driver.data.state).toBe("preparing_request")
+    expect(summaries(driver)).toHaveLength(2)
   })
 
   it("goes on with the end of the last child, in its commit", () => {
@@ -319,6 +335,7 @@ describe("killed around every commit of a delegation", () => {
 
 describe("any order of ends, steers, cancels, jobs and deaths", () => {
   const at = fc.nat({ max: 3 })
+  const hooks: Array<HookName> = ["onInput", "afterTools", "onYield", "afterRun"]
   const operation = fc.oneof(
     fc.record({ type: fc.constant("begin" as const), at }),
     fc.record({
@@ -341,8 +358,8 @@ describe("any order of ends, steers, cancels, jobs and deaths", () => {
 
   it("ends every task, and gives every subagent one summary or none where its run was cancelled", () => {
     fc.assert(
-      fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {
-        const driver = called("safe-delegate")
+      fc.property(fc.array(operation, { maxLength: 60 }), fc.subarray(hooks), (operations, wanted) => {
+        const driver = calledUnder(wanted, "safe-delegate")
         for (const one of operations) {
           switch (one.type) {
             case "begin":

@@ -35,6 +35,8 @@ export const tellEnded = (d: Draft): boolean => {
   const { generation, told = false, token } = d.run
   const checkpoint = checkpointOf(generation)
   if (told || checkpoint.phase !== "tools" || d.env.hooks?.has("afterTools") !== true) return false
+  // Where subagents were waited for it is their end that ends the batch.
+  d.to("executing_tools")
   d.act({ type: "hook", token, hook: { type: "afterTools", calls: endedCalls(d, checkpoint.assistant) } })
   return true
 }
