@@ -309,6 +309,20 @@ export const superPi: Command = {
       load: () => import("./rpc.ts"),
     },
     {
+      name: "mcp",
+      summary: "Serves the Model Context Protocol on stdin and stdout, for the program that starts it",
+      options: [option.harness, option.mode, option.model, option.effort, option.cwd, option.db],
+      examples: ["super-pi mcp", "super-pi mcp --harness super-pi-planner"],
+      load: () => import("./mcp-serve.ts"),
+    },
+    {
+      name: "acp",
+      summary: "The agent of an editor that speaks the Agent Client Protocol, on stdin and stdout",
+      options: [option.db, option.model, option.effort, option.mode, option.cwd],
+      examples: ["super-pi acp", "super-pi acp --model anthropic/claude-sonnet-4-5"],
+      load: () => import("./acp.ts"),
+    },
+    {
       name: "gateway",
       summary: "Serves the protocols that are spoken over HTTP",
       positionals: [{ name: "PORT", summary: "TCP port on 127.0.0.1; 0 takes a free one", required: true }],
