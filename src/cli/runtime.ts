@@ -4,9 +4,11 @@
  * SIGINT and SIGTERM interrupt the command, its scope closes (the node stops cleanly) and it ends with 130 or 143. A command that has
  * something better to do with Ctrl-C sets a handler. A second SIGTERM, or a signal while the scope does not close, ends the process.
  */
-import { Cause, Effect, Exit, Fiber, Logger, LogLevel, type Scope } from "effect"
+import { Cause, Effect, Exit, Fiber, type Scope } from "effect"
 import type { Failure } from "../domain/failure.ts"
+import { logLayer, withLogLevel } from "../observability/logs.ts"
 import { CommandFailure, ExitCode, messageOf } from "./exit.ts"
+import { version } from "./package.ts"
 
 export interface Signals {
   /** Takes over Ctrl-C; `undefined` gives it back. */
@@ -29,26 +31,15 @@ export const lineOf = (error: Failure | { readonly message: string }): string =>
   }
 }
 
-const levels: Readonly<Record<string, LogLevel.LogLevel>> = {
-  all: LogLevel.All,
-  trace: LogLevel.Trace,
-  debug: LogLevel.Debug,
-  info: LogLevel.Info,
-  warning: LogLevel.Warning,
-  warn: LogLevel.Warning,
-  error: LogLevel.Error,
-  fatal: LogLevel.Fatal,
+/** Spans are exported where a collector is named; what that takes is loaded only then. */
+const observed = <A, E>(command: Effect.Effect<A, E, Scope.Scope>): Effect.Effect<A, E, Scope.Scope> => {
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: common = "", OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own = "" } = process.env
+  if (common === "" && own === "") return command
+  return Effect.flatMap(
+    Effect.promise(() => import("../observability/tracing.ts")),
+    ({ underTracer }) => underTracer(process.env, version(), command),
+  )
 }
-
-/** Logs go to stderr, and only when SUPER_PI_LOG_LEVEL asks for them. */
-const logging = (env: NodeJS.ProcessEnv) => {
-  const level = levels[(env.SUPER_PI_LOG_LEVEL ?? "").toLowerCase()]
-  if (level === undefined) return Logger.remove(Logger.defaultLogger)
-  return Logger.replace(Logger.defaultLogger, Logger.withConsoleError(Logger.logfmtLogger))
-}
-
-const minimum = (env: NodeJS.ProcessEnv): LogLevel.LogLevel =>
-  levels[(env.SUPER_PI_LOG_LEVEL ?? "").toLowerCase()] ?? LogLevel.None
 
 type Failed = Failure | { readonly message: string }
 
@@ -73,10 +64,10 @@ export const runCommand = async (
     },
   }
   const fiber = Effect.runFork(
-    Effect.suspend(() => command(signals)).pipe(
+    observed(Effect.suspend(() => command(signals)).pipe(Effect.scoped)).pipe(
       Effect.scoped,
-      Logger.withMinimumLogLevel(minimum(process.env)),
-      Effect.provide(logging(process.env)),
+      withLogLevel(process.env),
+      Effect.provide(logLayer(process.env)),
     ),
   )
   process.on("SIGINT", onInt)

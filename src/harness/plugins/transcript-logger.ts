@@ -7,6 +7,7 @@ import { Clock, Effect, Schema } from "effect"
 import { DocumentKind } from "../../domain/document.ts"
 import { EntryId } from "../../domain/ids.ts"
 import { isJsonObject, type JsonObject } from "../../domain/json.ts"
+import { secretsOf } from "../../domain/redact.ts"
 import { makeDirectories } from "../../storage/directories.ts"
 import { Store, type StoreService } from "../../storage/store.ts"
 import { reasonOf } from "../../tools/workspace.ts"
@@ -16,7 +17,6 @@ import { Reports } from "../discovery-report.ts"
 import type { HookContext } from "../plugin.ts"
 import { append, type Standing, standingNow } from "./transcript-logger/file.ts"
 import { entryLine, lineOf } from "./transcript-logger/lines.ts"
-import { secretsOf } from "./transcript-logger/redact.ts"
 
 const mebibyte = 1024 * 1024
 

@@ -3,7 +3,7 @@
  */
 import type { Entry } from "../../../domain/entry.ts"
 import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts"
-import { mapTexts, redactText } from "./redact.ts"
+import { mapTexts, redactText } from "../../../domain/redact.ts"
 
 export interface LineOptions {
   readonly secrets: ReadonlyArray<string>

@@ -1,7 +1,7 @@
 /**
  * Takes known secrets out of what is written down: the values of the node's own keys, and texts that have the form of one. Pure.
  */
-import type { Json } from "../../../domain/json.ts"
+import type { Json } from "./json.ts"
 
 const mark = "[redacted]"
 
