@@ -60,6 +60,8 @@ export const AgentDocument = Schema.Struct({
   cwd: Schema.optional(Schema.String),
   /** Names of the tools offered; absent means all. */
   tools: Schema.optional(Schema.Array(Schema.String)),
+  /** Tools that a search has found, where only what was found is offered. */
+  foundTools: Schema.optional(Schema.Array(Schema.String)),
   /** Instructions of the caller, rendered last in the prompt. */
   instructions: Schema.optional(Schema.String),
   /** Steers that join a run at once; default `one-at-a-time`. */

@@ -29,7 +29,7 @@ const McpHttpServer = Schema.Struct({
   headers: Schema.optional(texts),
 })
 
-/** How a server is reached. `${NAME}` in `headers` is replaced by that variable of the node's environment when it is started. */
+/** How a server is reached. Values are taken as they are: placeholders are for the configuration of the node alone. */
 export const McpServer = Schema.Union(McpStdioServer, McpHttpServer)
 export type McpServer = typeof McpServer.Type
 export type McpHttpServer = typeof McpHttpServer.Type

@@ -3,6 +3,7 @@
  *
  *   /user/workers (dynamic)        file locks, sandbox slots (workers.ts)
  *   /user/node (one_for_one)
+ *     mcp (dynamic)                one link per MCP server (mcp.ts)
  *     conversations (dynamic)      one keeper per conversation, its machine, its jobs
  *     tasks                        the ledger of the application's tasks, one actor per task that runs
  *     queues                       one actor per queue, its jobs (queues.ts)
@@ -14,7 +15,8 @@ import { Context, Deferred, Effect, Layer, Option } from "effect"
 import type { ConversationNeeds } from "../actors/conversation/index.ts"
 import type { ConversationMessage } from "../actors/conversation/messages.ts"
 import { ConversationSettings } from "../actors/conversation/settings.ts"
-import { ActorSystem, ask, spawn, stop } from "../actors/kernel/index.ts"
+import { type ActorRef, ActorSystem, ask, spawn, stop } from "../actors/kernel/index.ts"
+import { defaultMcpSettings, McpConfig } from "../actors/mcp/settings.ts"
 import { Queues } from "../actors/queue/queues.ts"
 import { Sessions } from "../actors/sessions.ts"
 import { Tasks } from "../actors/task/service.ts"
@@ -26,9 +28,11 @@ import { Harnesses, type HarnessesService } from "../harness/registry.ts"
 import { Models } from "../models/model.ts"
 import { Documents, makeDocuments } from "../storage/documents/documents.ts"
 import { Store, type StoreService } from "../storage/store.ts"
+import { Tools } from "../tools/tools.ts"
 import { child } from "./child.ts"
 import { type Conversations, makeConversations } from "./conversations.ts"
 import { dynamicSupervisor } from "./dynamic-supervisor.ts"
+import { makeMcpServers, mcpName, mcpSupervisor } from "./mcp.ts"
 import { queueParts } from "./queue-parts.ts"
 import { makeSessions } from "./sessions.ts"
 import { childrenPort } from "./subagents.ts"
@@ -47,6 +51,7 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       const system = yield* ActorSystem
       const models = yield* Models
       const settings = yield* ConversationSettings
+      const tools = yield* Tools
       const { node } = settings
       const ready = yield* Deferred.make<Conversations>()
       const parts = yield* taskParts({ store: yield* Store, node, cancelConversation: cancelIn(Deferred.await(ready)) })
@@ -57,6 +62,8 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
         name: "node",
         strategy: "one_for_one",
         children: [
+          // First, and so stopped last: calls of conversations use them.
+          child("mcp", mcpSupervisor, { register: mcpName }),
           child(
             "conversations",
             dynamicSupervisor({ name: "conversations", restart: "temporary", shutdownMs: 10_000 }),
@@ -71,7 +78,9 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       yield* Effect.acquireRelease(spawn(root, { name: "node" }).pipe(Effect.mapError(notStarted)), (ref) => stop(ref))
       const found = yield* system.registry.whereis<never>(conversationsName)
       const parent = yield* found
+      const mcp = yield* mcpServers(yield* yield* system.registry.whereis<never>(mcpName), settings.defaultCwd)
       const conversations = yield* makeConversations(parent).pipe(
+        Effect.provideService(Tools, mcp === null ? tools : { ...tools, source: mcp.tools }),
         Effect.provideService(Store, queueing.store),
         Effect.provideService(ConversationSettings, {
           ...settings,
@@ -85,7 +94,16 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       yield* queueing.begin(conversations)
       const tasks = makeTasks(parts, system)
       const harnesses = Option.getOrNull(yield* Effect.serviceOption(Harnesses))
-      const sessions = makeSessions({ store, models, system, conversations, queues: queueing.queues, tasks, harnesses })
+      const sessions = makeSessions({
+        store,
+        models,
+        system,
+        conversations,
+        queues: queueing.queues,
+        tasks,
+        harnesses,
+        mcp,
+      })
       const services = Context.make(Sessions, sessions).pipe(
         Context.add(Tasks, tasks),
         Context.add(Queues, queueing.queues),
@@ -94,6 +112,14 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       return services
     }).pipe(Effect.catchTag("NoSuchElementException", () => Effect.fail(notStarted(new Error("no supervisor"))))),
   )
+
+/** The MCP servers of the node as it is configured; null: it is to start none. */
+const mcpServers = (parent: ActorRef<never>, root: string) =>
+  Effect.flatMap(Effect.serviceOption(McpConfig), (config) => {
+    const nothing = { ...defaultMcpSettings, servers: () => [], env: {}, root, tokens: null, version: "0" }
+    const settings = Option.getOrElse(config, () => nothing)
+    return settings === null ? Effect.succeed(null) : makeMcpServers({ parent, settings })
+  })
 
 /** Plugins may ask for every service that the node was built with, for those of the node itself, and for documents. */
 const servePlugins = (

@@ -10,7 +10,7 @@ import type { HookName } from "../../harness/plugin.ts"
 import type { HarnessesService } from "../../harness/registry.ts"
 import { effectiveAgent } from "../../harness/resolve.ts"
 import type { Workspace } from "../../tools/tool.ts"
-import { makeTools, type ToolsService } from "../../tools/tools.ts"
+import { makeTools, type ToolSource, type ToolsService } from "../../tools/tools.ts"
 import { newReference } from "./failures.ts"
 
 export interface Ground {
@@ -43,9 +43,12 @@ const noTools = makeTools([])
 export class Grounds {
   private readonly harnesses: HarnessesService | null
   private readonly tools: ToolsService
+  /** Null: the tools stay what they are. */
+  private readonly source: ToolSource | null
   private readonly defaultMode: ExecutionMode
   private readonly host: GroundHost
   private of: AgentDocument | null = null
+  private revision = 0
   private ground: Ground | null = null
   private key = ""
   private runner: HookRunner | null = null
@@ -53,27 +56,34 @@ export class Grounds {
   constructor(harnesses: HarnessesService | null, tools: ToolsService, defaultMode: ExecutionMode, host: GroundHost) {
     this.harnesses = harnesses
     this.tools = tools
+    this.source = tools.source ?? null
     this.defaultMode = defaultMode
     this.host = host
   }
 
   /** For the choices as they are stored. */
   for(agent: AgentDocument): Ground {
-    if (this.ground !== null && this.of === agent) return this.ground
+    const revision = this.source === null ? 0 : this.source.revision()
+    if (this.ground !== null && this.of === agent && this.revision === revision) return this.ground
     this.of = agent
+    this.revision = revision
     const bare =
       agent.harness === undefined && (agent.plugins ?? []).length === 0 && (agent.outputSchema ?? null) === null
-    this.ground = bare
-      ? {
-          agent: this.host.served(agent, this.tools),
-          tools: this.tools,
-          hooks: noHooks,
-          runner: null,
-          identity: null,
-          fault: null,
-        }
-      : this.made(agent, this.harnesses)
+    this.ground = bare ? this.bare(agent) : this.made(agent, this.harnesses)
     return this.ground
+  }
+
+  private bare(agent: AgentDocument): Ground {
+    const tools = this.withSource(agent, this.tools)
+    return { agent: this.host.served(agent, tools), tools, hooks: noHooks, runner: null, identity: null, fault: null }
+  }
+
+  /** The tools with those that come and go; none of them takes the place of another. A subagent has those of its top conversation. */
+  private withSource(agent: AgentDocument, tools: ToolsService): ToolsService {
+    const conversation = agent.subagent?.root ?? this.host.conversation
+    const more = this.source?.of(conversation, agent.foundTools ?? []) ?? []
+    const fresh = more.filter(({ spec }) => tools.get(spec.name) === undefined)
+    return fresh.length === 0 ? tools : makeTools([...tools.list, ...fresh])
   }
 
   private made(agent: AgentDocument, harnesses: HarnessesService | null): Ground {
@@ -87,7 +97,7 @@ export class Grounds {
     if (this.runner === null || this.key !== key) {
       const made = harnesses.pipeline(agent)
       if (made._tag === "Left") return { ...nothing, fault: made.left }
-      if (made.right === null) return { ...nothing, tools: this.tools, fault: null }
+      if (made.right === null) return { ...nothing, tools: this.withSource(agent, this.tools), fault: null }
       this.key = key
       this.runner = new HookRunner(made.right, harnesses, {
         facts: () => this.facts(),
@@ -95,7 +105,8 @@ export class Grounds {
         reference: newReference,
       })
     }
-    const { harness, hooks, tools } = this.runner.pipeline
+    const { harness, hooks, tools: own } = this.runner.pipeline
+    const tools = this.withSource(agent, own)
     const names = tools.list.map(({ spec }) => spec.name)
     return {
       agent: this.host.served(effectiveAgent(agent, harness, this.defaultMode, names), tools),

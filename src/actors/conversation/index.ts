@@ -5,6 +5,7 @@
 import { Effect, Data as EffectData, Option } from "effect"
 import type { MachineState } from "../../domain/event.ts"
 import type { ConversationId } from "../../domain/ids.ts"
+import { TaskKind } from "../../domain/task.ts"
 import { Harnesses } from "../../harness/registry.ts"
 import { Models } from "../../models/model.ts"
 import { isLogging } from "../../observability/log-context.ts"
@@ -23,7 +24,7 @@ import {
 } from "../kernel/index.ts"
 import { admitOnce, withdraw } from "./admission.ts"
 import { answerNow, askNow } from "./answer.ts"
-import { load } from "./load.ts"
+import { type Loaded, load } from "./load.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { watchingOf, withTrace } from "./observe.ts"
 import type { Services } from "./services.ts"
@@ -77,6 +78,7 @@ const start = (
     }
     const loaded = yield* load(services.store, id)
     if (loaded === null) return yield* new UnknownConversation({ conversation: id })
+    yield* enterTools(services, loaded)
     const shell = new Shell(loaded, services, self)
     const { tools } = shell.workbench.ground
     const replayOf = (tool: string) => tools.get(tool)?.replay ?? "unsafe"
@@ -86,6 +88,22 @@ const start = (
       data: shell,
       actions: [nextEvent<ConversationMessage>({ type: "recover", stored: loaded.stored, replayOf, reconciles })],
     }
+  })
+
+/** Servers of its own are started. A call that was cut off is judged by its tool, which may only just be starting: that is waited for. */
+const enterTools = ({ settings, tools: { source } }: Services, { data, mcpServers, stored }: Loaded) =>
+  Effect.suspend(() => {
+    if (source === undefined) return Effect.void
+    const { agent, conversation } = data
+    const entered =
+      mcpServers.length === 0
+        ? Effect.void
+        : source.enter(conversation.id, mcpServers, agent.cwd ?? settings.defaultCwd)
+    if (!stored.tasks.some(({ kind }) => kind === TaskKind.tool)) return entered
+    return Effect.zipRight(
+      entered,
+      Effect.suspend(() => source.ready(agent.subagent?.root ?? conversation.id) ?? Effect.void),
+    )
   })
 
 const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Change, never, Store> => {
@@ -136,5 +154,7 @@ const answer = (shell: Shell, reply: () => void): Effect.Effect<Change> =>
 const stopped = (shell: Shell, reason: StopReason): Effect.Effect<void> =>
   Effect.zipRight(
     Effect.sync(() => shell.observed?.close()),
-    reason._tag === "Crashed" ? Effect.sync(() => shell.hub.close()) : shell.release(),
+    reason._tag === "Crashed"
+      ? Effect.sync(() => shell.hub.close())
+      : Effect.zipRight(shell.leaveTools, shell.release()),
   )

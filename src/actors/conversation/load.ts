@@ -14,6 +14,7 @@ import { contextState } from "../../domain/context.ts"
 import { type DocumentDefinition, decodeDocument } from "../../domain/document-definition.ts"
 import { EntryKind } from "../../domain/entry.ts"
 import type { ConversationId, DocumentId } from "../../domain/ids.ts"
+import { type McpServer, mcpDocument } from "../../domain/mcp.ts"
 import { type NewerDocument, storedFault } from "../../storage/documents/errors.ts"
 import type { CorruptRow, ReadError } from "../../storage/errors.ts"
 import type { StoreService } from "../../storage/store.ts"
@@ -25,6 +26,8 @@ export interface Loaded {
   readonly stored: Stored
   /** The provider-facing session id. */
   readonly sessionId: string
+  /** MCP servers that were handed over to it. */
+  readonly mcpServers: ReadonlyArray<McpServer>
 }
 
 /** Null when there is no such conversation. */
@@ -53,6 +56,7 @@ export const load = (
     const usage = yield* decoded(usageDocument)
     const live = yield* decoded(liveDocument)
     const provider = yield* decoded(providerDocument)
+    const mcp = yield* decoded(mcpDocument)
     // Only shown: a list that cannot be read keeps no conversation from starting.
     const todo = yield* Effect.option(decoded(todoDocument))
     const ids: Record<string, DocumentId> = {}
@@ -83,5 +87,6 @@ export const load = (
       },
       stored: { tasks, submissions, live, results, batch },
       sessionId: provider?.sessionId ?? `conversation-${id}`,
+      mcpServers: mcp?.servers ?? [],
     }
   })

@@ -95,6 +95,11 @@ export class Shell {
     return viewOf(this.workbench.view, this.services, this.hub.newest)
   }
 
+  /** Servers that work for this conversation alone are ended. */
+  get leaveTools(): Effect.Effect<void> {
+    return this.services.tools.source?.leave(this.data.conversation.id) ?? Effect.void
+  }
+
   /** Nothing runs, waits or watches: the actor may leave memory. */
   get idle(): boolean {
     const { compactions, inputCalls = [], reading = [], state } = this.data

@@ -117,7 +117,25 @@ export class Workbench {
 
   /** Prepares a request: its event, or the job that sends it. */
   prepare(token: number): MachineEvent | Effect.Effect<void> {
+    const starting = this.parts.tools.source?.ready(this.topConversation) ?? null
+    return starting === null ? this.prepareReady(token) : this.prepareAfter(token, starting)
+  }
+
+  private get topConversation() {
+    const { agent, conversation } = this.host.data()
+    return agent.subagent?.root ?? conversation.id
+  }
+
+  private prepareReady(token: number): MachineEvent | Effect.Effect<void> {
     return isBudgeted(this.host.data().agent) ? this.prepareWithin(token) : this.prepareNow(token)
+  }
+
+  /** Tools that are only just starting are waited for, within their bounds. */
+  private prepareAfter(token: number, starting: Effect.Effect<void>): Effect.Effect<void> {
+    return Effect.flatMap(starting, () => {
+      const prepared = this.prepareReady(token)
+      return Effect.isEffect(prepared) ? prepared : this.host.send(prepared)
+    })
   }
 
   /** The budget first; where it is used up no request is made. */

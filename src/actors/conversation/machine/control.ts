@@ -47,13 +47,14 @@ const writeDocument = (d: Draft, write: DocumentWrite): void => {
   d.publish({ type: "plan_updated", items })
 }
 
-/** Adds tools to those that `pi.agent` names; where it names none, all are offered already. */
+/** Adds tools to those that `pi.agent` names; where it names none, to those that were found: only those of a search are not offered already. */
 const offer = (d: Draft, names: ReadonlyArray<string>): void => {
   const { agent } = d.data
-  if (agent.tools === undefined) return
-  const tools = [...new Set([...agent.tools, ...names])]
-  if (tools.length === agent.tools.length) return
-  d.patch({ agent: { ...agent, tools } })
+  const field = agent.tools === undefined ? "foundTools" : "tools"
+  const before = agent[field] ?? []
+  const after = [...new Set([...before, ...names])]
+  if (after.length === before.length) return
+  d.patch({ agent: { ...agent, [field]: after } })
   d.putDocument(DocumentKind.agent, { ...d.data.agent } as Json)
 }
 
