@@ -1,29 +1,46 @@
 /**
- * The slash commands of a chat that act on its conversation.
+ * The slash commands of a chat that act on its conversation. None of them asks a model.
  */
 import { Effect } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
 import { type AgentDocument, Effort, ExecutionMode } from "../domain/document.ts"
+import type { SessionState } from "../domain/event.ts"
 import { type Failure, InvalidRequest } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
-import { compactionWords, parkedWords, tokens } from "../protocols/terminal/format.ts"
+import { nearest } from "../domain/nearest.ts"
+import { compactionWords } from "../protocols/terminal/format.ts"
 import { oneLine } from "../protocols/terminal/sanitize.ts"
 import { renderTree } from "../protocols/terminal/tree.ts"
+import { type Beside, contextLines, sessionLines, statusLines } from "./chat-info.ts"
 import { chatHelp } from "./chat-input.ts"
+import { costOfEntries } from "./chat-meter.ts"
+import type { ChatModels } from "./chat-models.ts"
+import { showOutput } from "./chat-output.ts"
 import { queue } from "./chat-queue.ts"
 import type { ChatScreen } from "./chat-screen.ts"
 import { chatUndo } from "./chat-undo.ts"
+import { modelLines } from "./models.ts"
 import { lineOf } from "./runtime.ts"
+import type { Settings } from "./settings.ts"
 
 export interface CommandContext {
   readonly sessions: SessionsService
   readonly screen: ChatScreen
   readonly conversationId: ConversationId
+  readonly models: ChatModels
+  /** Of conversations that name none, where it is known. */
+  readonly defaultModel: string | null
+  readonly settings: Settings
 }
 
-const configure = ({ sessions, screen, conversationId }: CommandContext, agent: AgentDocument) =>
-  Effect.map(sessions.configure({ conversationId, agent }), (session) =>
-    screen.say(
+/** Conversations that `/sessions` lists. */
+const listedSessions = 20
+
+const say = ({ screen }: CommandContext, lines: ReadonlyArray<string>) => screen.say(lines.join("\n"), "dim")
+
+const configure = (context: CommandContext, agent: AgentDocument) =>
+  Effect.map(context.sessions.configure({ conversationId: context.conversationId, agent }), (session) =>
+    say(context, [
       `from the next request on: ${[
         session.model === "" ? "the default model" : oneLine(session.model),
         agent.effort === undefined ? "" : `effort ${agent.effort}`,
@@ -31,8 +48,7 @@ const configure = ({ sessions, screen, conversationId }: CommandContext, agent: 
       ]
         .filter((word) => word !== "")
         .join(", ")}`,
-      "dim",
-    ),
+    ]),
   )
 
 const oneOf = <A extends string>(
@@ -41,24 +57,57 @@ const oneOf = <A extends string>(
   word: string,
 ): Effect.Effect<A, InvalidRequest> => {
   const found = choices.find((one) => one === word)
-  return found === undefined
-    ? new InvalidRequest({ path, expected: `one of ${choices.join(", ")}`, actual: JSON.stringify(word) })
-    : Effect.succeed(found)
+  if (found !== undefined) return Effect.succeed(found)
+  const near = word === "" ? "" : ` (the nearest is "${nearest(word, choices)}")`
+  return new InvalidRequest({ path, expected: `one of ${choices.join(", ")}${near}`, actual: JSON.stringify(word) })
 }
 
-const status = ({ sessions, screen, conversationId }: CommandContext) =>
-  Effect.map(sessions.state({ conversationId }), (session) => {
-    const facts = [
-      `conversation ${session.conversation_id}: ${session.state.replaceAll("_", " ")}`,
-      session.model === "" ? "the default model" : oneLine(session.model),
-      oneLine(session.mode),
-      `${session.entries} entries`,
-      tokens(session.usage),
-      session.queued.length === 0 ? "" : `${session.queued.length} queued`,
-      session.parked === null ? "" : parkedWords(session.parked.reason),
-    ]
-    screen.say(facts.filter((fact) => fact !== "").join(" · "), "dim")
+/** The conversation with its transcript and what neither of them tells. */
+const look = (context: CommandContext) =>
+  Effect.gen(function* () {
+    const { conversationId, defaultModel, models, sessions, settings } = context
+    const session = yield* sessions.state({ conversationId })
+    const entries = yield* sessions.transcript({ conversationId })
+    const window = yield* models.window(session.model)
+    const dollars = costOfEntries(entries, settings.models?.prices ?? {})
+    const beside: Beside = { defaultModel, dollars, window }
+    return { session, entries, beside }
   })
+
+const status = (context: CommandContext) =>
+  Effect.map(look(context), ({ beside, session }) => say(context, statusLines(session, beside)))
+
+const showContext = (context: CommandContext) =>
+  Effect.map(look(context), ({ beside, entries, session }) => say(context, contextLines(session, entries, beside)))
+
+const present = ({ conversationId, sessions }: CommandContext): Effect.Effect<SessionState, Failure> =>
+  sessions.state({ conversationId })
+
+const showModels = (context: CommandContext) =>
+  Effect.map(Effect.zip(present(context), context.models.list), ([session, all]) => {
+    const now = session.model === "" ? (context.defaultModel ?? "the default model") : oneLine(session.model)
+    say(context, [
+      `asks ${now}`,
+      ...modelLines(all.map((one) => ({ ...one, isDefault: one.id === now }))),
+      "/model NAME asks another one from the next request on",
+    ])
+  })
+
+const changeModel = (context: CommandContext, name: string) =>
+  Effect.flatMap(context.models.check(name), ({ model, warning }) => {
+    if (warning !== null) context.screen.say(oneLine(warning), "warning")
+    return configure(context, { model })
+  })
+
+const showMode = (context: CommandContext) =>
+  Effect.map(present(context), ({ mode }) =>
+    say(context, [`mode ${oneLine(mode)}; /mode ${ExecutionMode.literals.join(", /mode ")} change it`]),
+  )
+
+const showSessions = (context: CommandContext) =>
+  Effect.map(context.sessions.list({ limit: listedSessions }), (rows) =>
+    say(context, [...sessionLines(rows, context.conversationId, Date.now()), "/resume NUMBER goes on with one"]),
+  )
 
 const showHarness = ({ sessions, screen, conversationId }: CommandContext) =>
   Effect.map(Effect.zip(sessions.state({ conversationId }), sessions.harnesses), ([{ harness }, { harnesses }]) => {
@@ -104,12 +153,13 @@ export const runSlashCommand = (
   const { sessions, screen, conversationId } = context
   switch (name) {
     case "help":
-      return Effect.sync(() => screen.say(chatHelp().join("\n"), "dim"))
+      return Effect.sync(() => say(context, chatHelp()))
     case "model":
-      return argument === "" ? status(context) : configure(context, { model: argument })
+      return argument === "" ? showModels(context) : changeModel(context, argument)
     case "effort":
       return Effect.flatMap(oneOf("/effort", Effort.literals, argument), (effort) => configure(context, { effort }))
     case "mode":
+      if (argument === "") return showMode(context)
       return Effect.flatMap(oneOf("/mode", ExecutionMode.literals, argument), (mode) => configure(context, { mode }))
     case "harness":
       return argument === "" ? showHarness(context) : configure(context, { harness: argument })
@@ -119,10 +169,16 @@ export const runSlashCommand = (
       })
     case "compact":
       return compactNow(context, argument)
+    case "context":
+      return showContext(context)
+    case "output":
+      return showOutput(context, argument)
     case "queue":
       return queue(context, argument)
     case "reset":
       return reset(context, argument)
+    case "sessions":
+      return showSessions(context)
     case "undo":
       return chatUndo(context, argument)
     case "tree":

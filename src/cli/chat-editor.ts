@@ -1,14 +1,18 @@
 /**
- * The line editor of a chat: `node:readline` on a terminal (history, pasting), plain lines from anything else.
+ * The line editor of a chat: `node:readline` on a terminal (history with a search, completion, pasting), plain lines from anything else.
  *
- * Owns stdin while it is open. Calls back; keeps no state of the chat.
+ * Owns stdin while it is open. Calls back; keeps no state of the chat. Keys pass `typedKeys` before the editor sees them: while a search is
+ * open they are the search's.
  */
 import { createInterface, type Interface } from "node:readline"
 import { Transform } from "node:stream"
 import { StringDecoder } from "node:string_decoder"
-import { filterPaste, noPaste, pasteOff, pasteOn } from "../protocols/terminal/paste.ts"
+import { filterPaste, noPaste, pastedBreak, pasteOff, pasteOn } from "../protocols/terminal/paste.ts"
+import { oneLine } from "../protocols/terminal/sanitize.ts"
 import { displayWidth } from "../protocols/terminal/width.ts"
+import type { Completed } from "./chat-complete.ts"
 import { appendHistory, historySize, loadHistory } from "./chat-history.ts"
+import { noSearch, type Search, searchKeys, searchLine } from "./chat-search.ts"
 
 export interface EditorHandlers {
   /** `rows`: how many rows of the terminal the entered line took with its prompt. */
@@ -18,6 +22,10 @@ export interface EditorHandlers {
   readonly onEscape: () => void
   readonly isRunning: () => boolean
   readonly onEnd: () => void
+  /** Of the line up to the cursor. */
+  readonly complete: (line: string) => Promise<Completed & { readonly token: string }>
+  /** Lines to be shown right above the input. */
+  readonly hint: (lines: ReadonlyArray<string>) => void
 }
 
 export interface Editor {
@@ -27,24 +35,47 @@ export interface Editor {
 }
 
 const prompt = "› "
+const ctrlR = "\u0012"
+const clearLine = "\u0005\u0015"
 
 interface RawInput extends Transform {
   setRawMode?: (on: boolean) => unknown
 }
 
-/** Stdin with pasted line breaks marked; passes the raw mode on. */
-const markPastes = (stdin: NodeJS.ReadStream): RawInput => {
+/** Stdin as the editor gets it: pasted line breaks marked, and what `divert` takes left out; passes the raw mode on. */
+const typedKeys = (stdin: NodeJS.ReadStream, divert: (keys: string) => string): RawInput => {
   const decoder = new StringDecoder("utf8")
   let paste = noPaste
   const marked: RawInput = new Transform({
     transform(chunk: Buffer, _encoding, done) {
       const filtered = filterPaste(paste, decoder.write(chunk))
       paste = filtered.paste
-      done(null, filtered.out)
+      done(null, divert(filtered.out))
     },
   })
   marked.setRawMode = (on) => stdin.setRawMode(on)
   return stdin.pipe(marked)
+}
+
+/** The search among earlier lines. */
+const makeSearch = (history: () => ReadonlyArray<string>, hint: EditorHandlers["hint"]) => {
+  let search: Search | null = null
+  return (keys: string): string => {
+    const lines = history()
+    const at = search === null ? keys.indexOf(ctrlR) : 0
+    if (at < 0) return keys
+    const passed = search === null ? keys.slice(0, at) : ""
+    const own = search === null ? keys.slice(at + 1) : keys
+    const next = searchKeys(search ?? noSearch, own, lines)
+    if (next.kind === "search") {
+      search = next.search
+      hint([oneLine(searchLine(search, lines))])
+      return passed
+    }
+    search = null
+    hint([])
+    return next.kind === "take" ? `${passed}${clearLine}${next.line.replace(/\p{Cc}/gu, " ")}${next.keys}` : passed
+  }
 }
 
 export const openEditor = (
@@ -53,14 +84,31 @@ export const openEditor = (
 ): Editor => {
   const { stdin, stdout } = process
   const drawn = options.cursor && stdin.isTTY === true
-  const typed = drawn ? markPastes(stdin) : null
+  const earlier = drawn ? loadHistory(options.historyFile) : []
+  let hinting = false
+  const hint = (lines: ReadonlyArray<string>) => {
+    hinting = lines.length > 0
+    handlers.hint(lines)
+  }
+  const search = makeSearch(() => earlier, handlers.hint)
+  const typed = drawn ? typedKeys(stdin, search) : null
+  const completer = (line: string, done: (error: null, found: [Array<string>, string]) => void) => {
+    void handlers.complete(line).then(
+      ({ hint: lines, insert, token }) => {
+        hint(lines)
+        done(null, [insert === null ? [] : [insert], token])
+      },
+      () => done(null, [[], line]),
+    )
+  }
   const editor = typed
     ? createInterface({
         input: typed,
         output: stdout,
         terminal: true,
         prompt,
-        history: loadHistory(options.historyFile),
+        completer,
+        history: [...earlier],
         historySize,
         removeHistoryDuplicates: true,
         escapeCodeTimeout: 50,
@@ -73,7 +121,10 @@ export const openEditor = (
     process.once("exit", restore)
   }
   editor.on("line", (line) => {
-    if (drawn && line.trim() !== "") appendHistory(options.historyFile, line)
+    if (drawn && line.trim() !== "") {
+      appendHistory(options.historyFile, line)
+      if (earlier[0] !== line) earlier.unshift(line)
+    }
     handlers.onLine(line, Math.floor(displayWidth(prompt + line) / Math.max(1, stdout.columns ?? 80)) + 1)
   })
   editor.on("SIGINT", () => {
@@ -81,8 +132,11 @@ export const openEditor = (
     editor.write(null, { ctrl: true, name: "e" })
     editor.write(null, { ctrl: true, name: "u" })
   })
-  typed?.on("keypress", (_, key: { readonly name?: string } | undefined) => {
-    if (key?.name === "escape") handlers.onEscape()
+  typed?.on("keypress", (_, key: { readonly name?: string; readonly meta?: boolean } | undefined) => {
+    if (hinting && key?.name !== "tab") hint([])
+    // The editor itself does nothing with Alt-Enter.
+    if (key?.meta === true && (key.name === "return" || key.name === "enter")) editor.write(pastedBreak)
+    else if (key?.name === "escape") handlers.onEscape()
   })
   let closed = false
   editor.on("close", () => {

@@ -13,20 +13,24 @@ export interface SlashCommand {
 
 export const slashCommands: ReadonlyArray<SlashCommand> = [
   { name: "help", summary: "this list" },
-  { name: "exit", summary: "leaves (so do Ctrl-D and a second Ctrl-C)" },
+  { name: "exit", summary: "leaves (so do /quit, Ctrl-D and a second Ctrl-C)" },
   { name: "new", summary: "begins another conversation" },
+  { name: "sessions", summary: "the newest conversations" },
+  { name: "resume", argument: "NUMBER", summary: "goes on with another conversation" },
   {
     name: "model",
     argument: "NAME",
-    summary: "asks another model from the next request on; without a name, shows the present one",
+    summary: "asks another model from the next request on; without a name, lists them",
   },
   { name: "effort", argument: "LEVEL", summary: "none, minimal, low, medium, high or max" },
-  { name: "mode", argument: "MODE", summary: "plan, accept-edits or auto" },
+  { name: "mode", argument: "MODE", summary: "plan, accept-edits or auto; without one, shows the present one" },
   { name: "harness", argument: "HARNESS", summary: "what it is and can do; with a name, becomes another one" },
   { name: "fork", argument: "ENTRY", summary: "goes on in a fork, from an entry or from here" },
   { name: "reset", argument: "NOTE", summary: "begins a new context, from a note or from nothing" },
   { name: "queue", argument: "NUMBER", summary: "what is queued; with a number, takes that one back" },
-  { name: "status", summary: "conversation, model, state and tokens" },
+  { name: "status", summary: "conversation, model, state, tokens and cost" },
+  { name: "context", summary: "what the model gets: messages, tokens, tools" },
+  { name: "output", argument: "NUMBER", summary: "all that the newest call said, or the one that many calls before" },
   { name: "cancel", summary: "cancels the running turn (so does Ctrl-C)" },
   {
     name: "compact",
@@ -71,11 +75,11 @@ export const readChatLine = (before: string, line: string, others: ReadonlySet<s
   const command = /^\/([A-Za-z-]+)(?:\s+([\s\S]*))?$/.exec(text)
   if (command === null) return { kind: "prompt", text }
   const name = (command[1] ?? "").toLowerCase()
-  const known = name === "quit" ? "exit" : name
+  const known = name === "quit" ? "exit" : name === "resume" && command[2] === undefined ? "sessions" : name
   if (names.includes(known)) return { kind: "command", name: known, argument: (command[2] ?? "").trim() }
   if (others.has(name)) return { kind: "prompt", text }
   // A path at the start of a prompt is no command.
-  const near = nearest(name, [...names, ...others])
+  const near = nearest(name, [...names, "quit", ...others])
   return { kind: "fault", message: `unknown command /${name}; did you mean /${near}? /help lists them` }
 }
 
@@ -89,7 +93,8 @@ export const chatHelp = (): Array<string> => {
     "/plan, /goal, /boost, /skill:NAME and those of .agents/commands are commands of the harness; // at the start is one / of a text.",
     "While a turn runs: a line is queued and asked next; a line that starts with ! joins the running turn.",
     "While a question is open: a number or a letter answers it, Esc rejects it; so does Ctrl-C.",
-    "A line that ends with \\ goes on with the next one; what is pasted stays one input.",
+    "A line that ends with \\ goes on with the next one, and so does one after Alt-Enter; what is pasted stays one input.",
+    "Tab completes commands, models, modes and @files; Ctrl-R looks for a line that was typed before.",
     "Ctrl-C cancels the turn, a second one leaves; a turn that was left goes on when the database is opened next.",
   ]
 }

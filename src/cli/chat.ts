@@ -7,11 +7,12 @@
  * 3. Ctrl-C cancels the running turn; pressed again before anything else is typed, it leaves.
  *    While a question is open, it rejects that first; so does Esc.
  * 4. A prompt behind a parked run counts as unanswered; `/retry` makes the chat busy until the conversation rests again.
+ * 5. `/new`, `/fork` and `/resume` change the conversation; what runs in the former one goes on.
  */
 import { Effect, Fiber, Queue, type Scope, Stream } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
 import type { SessionState } from "../domain/event.ts"
-import type { Failure } from "../domain/failure.ts"
+import { type Failure, InvalidRequest } from "../domain/failure.ts"
 import type { SubmissionId } from "../domain/ids.ts"
 import { text } from "../domain/message.ts"
 import { restorePaste } from "../protocols/terminal/paste.ts"
@@ -20,9 +21,12 @@ import { transcriptText } from "../protocols/terminal/transcript.ts"
 import type { Invocation } from "./arguments.ts"
 import { type ChatAsks, makeChatAsks } from "./chat-ask.ts"
 import { runSlashCommand } from "./chat-commands.ts"
+import { candidatesOf, complete } from "./chat-complete.ts"
 import { passedOn } from "./chat-custom.ts"
 import { openEditor } from "./chat-editor.ts"
 import { readChatLine } from "./chat-input.ts"
+import { type Meter, makeMeter } from "./chat-meter.ts"
+import { type ChatModels, makeChatModels } from "./chat-models.ts"
 import { type ChatScreen, makeChatScreen } from "./chat-screen.ts"
 import { nodeOptionsOf, pathsOf } from "./context.ts"
 import { type Choice, choiceOf, forkConversation, openConversation } from "./conversation.ts"
@@ -30,6 +34,7 @@ import { CommandFailure, ExitCode } from "./exit.ts"
 import { modelOf } from "./model-check.ts"
 import { openSessions } from "./node.ts"
 import { version } from "./package.ts"
+import type { NodeOptions } from "./ports.ts"
 import { lineOf, runCommand, type Signals } from "./runtime.ts"
 
 type Happening =
@@ -47,7 +52,12 @@ interface Chat {
   readonly sessions: SessionsService
   readonly screen: ChatScreen
   readonly asks: ChatAsks
+  readonly models: ChatModels
+  readonly meter: Meter
+  readonly options: NodeOptions
   readonly happenings: Queue.Queue<Happening>
+  /** Where the present conversation works, for whoever asks while a line is typed. */
+  readonly place: { cwd: string | null }
   /** Commands that the conversation expands, where it works in this directory. */
   readonly passedOn: (cwd: string | null) => Effect.Effect<ReadonlySet<string>>
   readonly choice: Choice
@@ -63,7 +73,10 @@ const recalled = 4
 /** How long the events may lag behind the end of a submission. */
 const eventLag = "1 second"
 
-const greet = ({ sessions, screen, defaultModel }: Chat, session: SessionState): Effect.Effect<void, Failure> =>
+const greet = (
+  { defaultModel, meter, place, screen, sessions }: Chat,
+  session: SessionState,
+): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
     const facts = [
       `conversation ${session.conversation_id}`,
@@ -72,11 +85,14 @@ const greet = ({ sessions, screen, defaultModel }: Chat, session: SessionState):
     ].filter((fact) => fact !== "")
     screen.say(`super-pi ${version()} · ${facts.map(oneLine).join(" · ")}`, "dim")
     if (screen.cursor) screen.say("/help lists what can be typed", "dim")
+    place.cwd = session.cwd
+    meter.begin([])
     if (session.entries === 0) return
-    const entries = (yield* sessions.transcript({ conversationId: session.conversation_id })).slice(-recalled)
+    const entries = yield* sessions.transcript({ conversationId: session.conversation_id })
+    meter.begin(entries)
     screen.say(
       transcriptText(
-        entries.filter((entry) => entry.kind !== "pi.system"),
+        entries.slice(-recalled).filter((entry) => entry.kind !== "pi.system"),
         screen.paint,
       ),
     )
@@ -84,13 +100,14 @@ const greet = ({ sessions, screen, defaultModel }: Chat, session: SessionState):
 
 /** Shows the conversation's events until it is interrupted, and says which submissions ended. */
 const follow = (
-  { asks, happenings, interactive, screen, sessions }: Chat,
+  { asks, happenings, interactive, meter, screen, sessions }: Chat,
   session: SessionState,
 ): Effect.Effect<void, never, Scope.Scope> =>
   sessions.watch({ conversationId: session.conversation_id, after: null, interactive }).pipe(
     Stream.runForEach((event) =>
       Effect.suspend(() => {
         asks.event(event)
+        meter.event(event)
         screen.event(event)
         const rests =
           (event.type === "state_changed" && event.to === "idle") ||
@@ -171,6 +188,12 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
         yield* greet(chat, session)
         following = yield* Effect.forkScoped(follow(chat, session))
       })
+    const openNumbered = (word: string): Effect.Effect<SessionState, Failure | CommandFailure> => {
+      const id = /^\d{1,15}$/.test(word) ? Number(word) : 0
+      if (id > 0) return openConversation(sessions, { ...chat.choice, id, latest: false, overrides: {} }, null)
+      const expected = "the number of a conversation (see /sessions)"
+      return new InvalidRequest({ path: "/resume", expected, actual: JSON.stringify(word) })
+    }
     const handle = (line: string): Effect.Effect<"leave" | "stay", Failure | CommandFailure, Scope.Scope> =>
       Effect.gen(function* () {
         if (unfinished === "" && (yield* asks.line(line))) return "stay" as const
@@ -191,7 +214,7 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
           case "steer":
             yield* submit(read.text, read.kind === "steer")
             return "stay" as const
-          case "command":
+          case "command": {
             if (read.name === "exit") return "leave" as const
             if (read.name === "retry") {
               yield* retry
@@ -205,12 +228,15 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
               yield* switchTo(yield* forkConversation(sessions, session.conversation_id, read.argument))
               return "stay" as const
             }
-            yield* runSlashCommand(
-              { sessions, screen, conversationId: session.conversation_id },
-              read.name,
-              read.argument,
-            )
+            if (read.name === "resume") {
+              yield* switchTo(yield* openNumbered(read.argument))
+              return "stay" as const
+            }
+            const { defaultModel, models, options } = chat
+            const context = { sessions, screen, models, defaultModel, settings: options.settings }
+            yield* runSlashCommand({ ...context, conversationId: session.conversation_id }, read.name, read.argument)
             return "stay" as const
+          }
         }
       }).pipe(
         Effect.catchAll((error) =>
@@ -278,7 +304,18 @@ const chatWith = (
     const sessions = yield* openSessions(options)
     const happenings = yield* Queue.unbounded<Happening>()
     const tell = (happening: Happening) => void Queue.unsafeOffer(happenings, happening)
-    const screen = makeChatScreen(process.stdout, process.env)
+    const models = yield* makeChatModels(options)
+    const meter = makeMeter(options.settings.models?.prices ?? {})
+    const screen = makeChatScreen(process.stdout, process.env, () => ({ defaultModel, cost: meter.dollars() }))
+    const place: Chat["place"] = { cwd: null }
+    const passing = (cwd: string | null) => passedOn(cwd, options.settings)
+    const sources = {
+      models: () => Effect.runPromise(Effect.map(models.list, (all) => all.map(({ id }) => id))),
+      others: () => Effect.runPromise(Effect.map(passing(place.cwd), (names) => [...names])),
+      harnesses: () =>
+        Effect.runPromise(Effect.map(sessions.harnesses, ({ harnesses }) => harnesses.map(({ id }) => id))),
+      directory: () => place.cwd ?? options.cwd,
+    }
     yield* Effect.acquireRelease(
       Effect.sync(() => {
         signals.onInterrupt(() => tell({ kind: "interrupt" }))
@@ -293,6 +330,11 @@ const chatWith = (
             onEscape: () => tell({ kind: "escape" }),
             isRunning: () => screen.view().startedAt !== null,
             onEnd: () => tell({ kind: "end" }),
+            hint: screen.hint,
+            complete: async (line) => {
+              const candidates = await candidatesOf(line, sources)
+              return { ...complete(candidates), token: candidates.token }
+            },
           },
         )
         screen.attach(editor.drawn)
@@ -307,11 +349,8 @@ const chatWith = (
     )
     const interactive = process.stdin.isTTY === true
     const asks = makeChatAsks({ sessions, screen, interactive })
-    const passing = (cwd: string | null) => passedOn(cwd, options.settings)
-    return yield* converse({
-      ...{ sessions, screen, asks, happenings, choice, defaultModel, interactive },
-      passedOn: passing,
-    })
+    const known = { sessions, models, meter, options, place, choice, defaultModel, interactive }
+    return yield* converse({ ...known, screen, asks, happenings, passedOn: passing })
   })
 
 export const main = (invocation: Invocation): Promise<number> => runCommand((signals) => chatWith(invocation, signals))

@@ -13,7 +13,7 @@ import { type Event, SessionState } from "../domain/event.ts"
 import { TreeNode } from "../domain/tree.ts"
 import { duration, shortArguments } from "../protocols/terminal/format.ts"
 import { emptyLayout, lay } from "../protocols/terminal/layout.ts"
-import { init, render } from "../protocols/terminal/renderer.ts"
+import { terminalRenderer } from "../protocols/terminal/renderer.ts"
 import { oneLine } from "../protocols/terminal/sanitize.ts"
 import { painter, traitsOf } from "../protocols/terminal/style.ts"
 import { renderTree } from "../protocols/terminal/tree.ts"
@@ -41,16 +41,16 @@ const indent = (text: string): string => text.replace(/^/gm, "    ")
 
 /** Renders events under each other, as a pipe sees them. */
 const narrator = () => {
-  let view = init()
+  let view = terminalRenderer.init({})
   let layout = emptyLayout
   let buffered = ""
   return (event: Event): void => {
     if (event.type === "tool_started")
       buffered += paint("accent", `→ ${oneLine(event.name)} ${shortArguments(event.arguments, 60)}\n`)
     if (event.type === "tool_output") buffered += paint("dim", event.delta.replace(/^(?=.)/gm, "  "))
-    const rendered = render(view, event)
-    view = rendered.view
-    const laid = lay(layout, rendered.blocks, { color: traits.color, columns: null })
+    const [next, blocks] = terminalRenderer.render(view, event)
+    view = next
+    const laid = lay(layout, blocks, { color: traits.color, columns: null })
     layout = laid.layout
     buffered += laid.out
     const end = buffered.lastIndexOf("\n") + 1

@@ -4,7 +4,7 @@
  */
 import type { Event } from "../domain/event.ts"
 import { emptyLayout, lay } from "../protocols/terminal/layout.ts"
-import { init, render } from "../protocols/terminal/renderer.ts"
+import { terminalRenderer } from "../protocols/terminal/renderer.ts"
 import { makeScreen } from "../protocols/terminal/screen.ts"
 import { frameMs, statusLine } from "../protocols/terminal/status.ts"
 import { traitsOf } from "../protocols/terminal/style.ts"
@@ -22,7 +22,7 @@ export const makeProgress = (stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv)
   const traits = traitsOf(stream, env)
   if (!traits.cursor) return null
   const screen = makeScreen(stream, traits)
-  let view = init()
+  let view = terminalRenderer.init({})
   let layout = emptyLayout
   const draw = (out: string) => {
     const columns = screen.columns() ?? 80
@@ -36,14 +36,14 @@ export const makeProgress = (stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv)
   timer.unref()
   return {
     event: (event) => {
-      const rendered = render(view, event)
-      view = rendered.view
+      const [next, blocks] = terminalRenderer.render(view, event)
+      view = next
       const options = { color: traits.color, columns: screen.columns() }
-      const lines = rendered.blocks.filter((block) => block.kind === "line")
+      const lines = blocks.filter((block) => block.kind === "line")
       // The answer itself goes to stdout when it is whole; here its newest line shows that it grows.
       layout = lay(
         layout,
-        rendered.blocks.filter((block) => block.kind !== "line"),
+        blocks.filter((block) => block.kind !== "line"),
         options,
       ).layout
       draw(lay(emptyLayout, lines, options).out)

@@ -8,12 +8,14 @@ import { ConversationId, EntryId, SubmissionId, TaskId } from "../../src/domain/
 import { noUsage } from "../../src/domain/usage.ts"
 import { emptyLayout, type LayoutOptions, lay } from "../../src/protocols/terminal/layout.ts"
 import { filterPaste, noPaste, pastedBreak, restorePaste } from "../../src/protocols/terminal/paste.ts"
-import { type Block, flush, init, render, type View } from "../../src/protocols/terminal/renderer.ts"
+import { type Block, terminalRenderer, type View } from "../../src/protocols/terminal/renderer.ts"
 import { oneLine, sanitize, sanitizeChunk } from "../../src/protocols/terminal/sanitize.ts"
 import { statusLine } from "../../src/protocols/terminal/status.ts"
 import { traitsOf } from "../../src/protocols/terminal/style.ts"
 import { renderTree } from "../../src/protocols/terminal/tree.ts"
 import { displayWidth, truncate } from "../../src/protocols/terminal/width.ts"
+
+const { flush, init, render } = terminalRenderer
 
 const event = (body: EventBody, at = 1000): Event => ({
   ...body,
@@ -29,13 +31,13 @@ const control = /[^\P{Cc}\n\t]/u
 
 const colorCode = new RegExp(`${String.fromCharCode(27)}\\[(\\d+)m`, "g")
 
-const runAll = (events: ReadonlyArray<Event>, from: View = init()) => {
+const runAll = (events: ReadonlyArray<Event>, from: View = init({})) => {
   let view = from
   const blocks: Array<Block> = []
   for (const one of events) {
-    const rendered = render(view, one)
-    view = rendered.view
-    blocks.push(...rendered.blocks)
+    const [next, more] = render(view, one)
+    view = next
+    blocks.push(...more)
   }
   return { view, blocks }
 }
@@ -43,7 +45,7 @@ const runAll = (events: ReadonlyArray<Event>, from: View = init()) => {
 /** Everything that a run shows, to its last character. */
 const shown = (events: ReadonlyArray<Event>, options: LayoutOptions): string => {
   const { view, blocks } = runAll(events)
-  const ended = [...blocks, ...flush(view).blocks]
+  const ended = [...blocks, ...flush(view)[1]]
   let layout = emptyLayout
   let out = ""
   for (const block of ended) {

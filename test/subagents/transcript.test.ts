@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest"
 import type { Entry } from "../../src/domain/entry.ts"
 import type { Event } from "../../src/domain/event.ts"
 import type { Message } from "../../src/domain/message.ts"
-import { init, render } from "../../src/protocols/terminal/renderer.ts"
+import { terminalRenderer } from "../../src/protocols/terminal/renderer.ts"
 import { painter } from "../../src/protocols/terminal/style.ts"
 import { transcriptText } from "../../src/protocols/terminal/transcript.ts"
 
@@ -69,7 +69,9 @@ describe("a chat", () => {
     role: "scout",
   }
   const lines = (event: object) =>
-    render(init(), { ...base, ...event } as unknown as Event).blocks.map((block) => ("text" in block ? block.text : "")) // as above
+    terminalRenderer
+      .render(terminalRenderer.init({}), { ...base, ...event } as unknown as Event)[1]
+      .map((block) => ("text" in block ? block.text : "")) // as above
 
   it("says in a line that one began, and in a line how it ended", () => {
     expect(lines({ type: "subagent_started", task: "look\nhere" })).toEqual([

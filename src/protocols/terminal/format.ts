@@ -25,6 +25,9 @@ export const count = (n: number): string => {
 export const tokens = (usage: Usage): string =>
   usage.input === 0 && usage.output === 0 ? "" : `${count(usage.input)} in, ${count(usage.output)} out`
 
+/** US dollars, for example `$0.0123`, `$4.20`. */
+export const cost = (dollars: number): string => `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`
+
 /** For example `just now`, `5 min ago`, `3 h ago`, `2 d ago`. */
 export const ago = (at: number, now: number): string => {
   const minutes = Math.floor((now - at) / 60_000)

@@ -1,16 +1,18 @@
 /**
- * The terminal renderer: from the typed event stream to blocks of text, without a terminal. Pure: `init`, then `render` for each event,
- * `flush` at the end. Everything in a block is sanitised; colours and line breaks of the screen are the layout's.
+ * The terminal renderer: from the typed event stream to blocks of text, without a terminal. Everything in a block is sanitised; colours and
+ * line breaks of the screen are the layout's.
  */
 import type { Event, MachineState } from "../../domain/event.ts"
 import { textOf } from "../../domain/message.ts"
 import type { QuestionView } from "../../domain/question.ts"
 import { noUsage, type Usage } from "../../domain/usage.ts"
-import { compactionWords, duration, parkedWords, shortArguments } from "./format.ts"
+import type { Rendered, Renderer } from "../renderer.ts"
+import { compactionWords, duration, parkedWords } from "./format.ts"
 import { planLines } from "./plan.ts"
 import { questionLines, settledLine } from "./question.ts"
 import { oneLine, sanitizeChunk } from "./sanitize.ts"
 import type { Tone } from "./style.ts"
+import { type Detail, endLine, moreOutput, startTool, type ToolProgress, toolDetails } from "./tool.ts"
 import { truncate } from "./width.ts"
 
 /** A piece of output. `text` and `thinking` run on; `break` ends what runs; `line` stands alone. */
@@ -19,21 +21,29 @@ export type Block =
   | { readonly kind: "thinking"; readonly text: string }
   | { readonly kind: "break" }
   | { readonly kind: "line"; readonly tone: Tone; readonly text: string }
+  /** What stands below the line of a call. */
+  | ({ readonly kind: "detail" } & Detail)
 
-interface RunningTool {
-  readonly name: string
-  readonly summary: string
-  /** The newest line of its output. */
-  readonly output: string
+export interface RendererOptions {
+  readonly showThinking?: boolean
+  /** Whether calls show what they changed and said, beside their line. */
+  readonly details?: boolean
 }
 
 /** What is known of the conversation so far. */
 export interface View {
-  readonly showThinking: boolean
+  readonly options: RendererOptions
+  /** Null before the first event. */
+  readonly conversation: number | null
+  /** The model of the newest turn; before one, that of the conversation. */
+  readonly model: string
+  readonly mode: string
+  /** What waits for its turn. */
+  readonly queued: ReadonlySet<number>
   readonly state: MachineState
   /** When the run began, by the events' clock; null when idle. */
   readonly startedAt: number | null
-  readonly tools: ReadonlyMap<string, RunningTool>
+  readonly tools: ReadonlyMap<string, ToolProgress>
   /** The name of a call whose arguments are being streamed. */
   readonly writingCall: string | null
   /** Tokens of the conversation. */
@@ -50,8 +60,14 @@ export interface View {
   readonly lastError: string | null
 }
 
-export const init = (options: { readonly showThinking?: boolean } = {}): View => ({
-  showThinking: options.showThinking ?? false,
+type Said = Rendered<View, Block>
+
+const init = (options: RendererOptions): View => ({
+  options,
+  conversation: null,
+  model: "",
+  mode: "",
+  queued: new Set(),
   state: "idle",
   startedAt: null,
   tools: new Map(),
@@ -65,27 +81,22 @@ export const init = (options: { readonly showThinking?: boolean } = {}): View =>
   lastError: null,
 })
 
-export interface Rendered {
-  readonly view: View
-  readonly blocks: ReadonlyArray<Block>
-}
-
 const summaryColumns = 60
 
 const line = (tone: Tone, text: string): Block => ({ kind: "line", tone, text })
 
 /** Ends what runs, so that a line can stand alone. */
-const alone = (view: View, blocks: ReadonlyArray<Block>): Rendered => ({
-  view: { ...view, running: null },
-  blocks: view.running === null ? blocks : [{ kind: "break" }, ...blocks],
-})
+const alone = (view: View, blocks: ReadonlyArray<Block>): Said => [
+  { ...view, running: null },
+  view.running === null ? blocks : [{ kind: "break" }, ...blocks],
+]
 
-const runningText = (view: View, kind: "text" | "thinking", chunk: string): Rendered => {
+const runningText = (view: View, kind: "text" | "thinking", chunk: string): Said => {
   const { text, pending } = sanitizeChunk(view.pending[kind], chunk)
   const next: View = { ...view, pending: { ...view.pending, [kind]: pending }, writingCall: null }
-  if (text === "" || (kind === "thinking" && !view.showThinking)) return { view: next, blocks: [] }
+  if (text === "" || (kind === "thinking" && view.options.showThinking !== true)) return [next, []]
   const turn: ReadonlyArray<Block> = view.running !== null && view.running !== kind ? [{ kind: "break" }] : []
-  return { view: { ...next, running: kind, shown: view.shown || kind === "text" }, blocks: [...turn, { kind, text }] }
+  return [{ ...next, running: kind, shown: view.shown || kind === "text" }, [...turn, { kind, text }]]
 }
 
 const withoutTool = (view: View, callId: string): View => {
@@ -94,22 +105,10 @@ const withoutTool = (view: View, callId: string): View => {
   return { ...view, tools }
 }
 
-const error = (view: View, message: string): Rendered => {
+const error = (view: View, message: string): Said => {
   const text = oneLine(message)
-  return view.lastError === text ? { view, blocks: [] } : alone({ ...view, lastError: text }, [line("error", text)])
+  return view.lastError === text ? [view, []] : alone({ ...view, lastError: text }, [line("error", text)])
 }
-
-/** The last line that is not blank. */
-const newestLine = (output: string): string =>
-  truncate(
-    oneLine(
-      output
-        .trimEnd()
-        .split(/[\r\n]/)
-        .pop() ?? "",
-    ),
-    summaryColumns,
-  )
 
 /** What chat shows of a subagent: when it begins, and how it ended. */
 const subagentLine = (
@@ -129,25 +128,22 @@ const subagentLine = (
 const questionBlocks = (question: QuestionView): ReadonlyArray<Block> =>
   questionLines(question).map((text, at) => line(at === 0 ? "strong" : "plain", text))
 
-export const render = (view: View, event: Event): Rendered => {
+const render = (view: View, event: Event): Said => {
   switch (event.type) {
     case "snapshot": {
       const { session } = event
       const joined: View = {
-        ...init({ showThinking: view.showThinking }),
+        ...init(view.options),
+        conversation: session.conversation_id,
+        model: session.model,
+        mode: session.mode,
+        queued: new Set(session.queued),
         state: session.state,
         startedAt: session.state === "idle" ? null : (view.startedAt ?? event.timestamp_ms),
         usage: session.usage,
         compacting: session.compactions.some((one) => one.reason === "manual"),
         tools: new Map(
-          session.tools.map((tool) => [
-            tool.call_id,
-            {
-              name: oneLine(tool.name),
-              summary: shortArguments(tool.arguments, summaryColumns),
-              output: newestLine(tool.output),
-            },
-          ]),
+          session.tools.map((tool) => [tool.call_id, moreOutput(startTool(tool.name, tool.arguments), tool.output)]),
         ),
       }
       const partial = session.partial?.text ?? ""
@@ -156,28 +152,36 @@ export const render = (view: View, event: Event): Rendered => {
       if (session.parked !== null) {
         start.push(line("warning", `${parkedWords(session.parked.reason)}; /retry runs it again, /cancel ends it`))
       }
-      if (partial === "") return { view: joined, blocks: start }
-      const shown = runningText(joined, "text", partial)
-      return { view: shown.view, blocks: [...start, ...shown.blocks] }
+      if (partial === "") return [joined, start]
+      const [shown, blocks] = runningText(joined, "text", partial)
+      return [shown, [...start, ...blocks]]
     }
     case "turn_started":
-      return {
-        view: { ...view, startedAt: view.startedAt ?? event.timestamp_ms, retry: null, shown: false, lastError: null },
-        blocks: [],
-      }
+      return [
+        {
+          ...view,
+          model: event.model === "" ? view.model : event.model,
+          startedAt: view.startedAt ?? event.timestamp_ms,
+          retry: null,
+          shown: false,
+          lastError: null,
+        },
+        [],
+      ]
     case "text_delta":
       return runningText(view, "text", event.text)
     case "thinking_delta":
       return runningText(view, "thinking", event.text)
     case "toolcall_delta":
-      return { view: { ...view, writingCall: oneLine(event.name) }, blocks: [] }
+      return [{ ...view, writingCall: oneLine(event.name) }, []]
     case "message_completed": {
-      if (event.role === "user") return { view, blocks: [] }
-      const whole = view.shown ? { view, blocks: [] } : runningText(view, "text", textOf(event.content))
+      if (event.role === "user") return [view, []]
+      const [whole, blocks]: Said = view.shown ? [view, []] : runningText(view, "text", textOf(event.content))
       const cut =
         event.stop_reason === "length" ? [line("warning", "the answer was cut off at the model's output limit")] : []
-      const ended = alone({ ...whole.view, shown: false, writingCall: null, pending: { text: "", thinking: "" } }, cut)
-      return { view: ended.view, blocks: [...whole.blocks, ...ended.blocks] }
+      const over = { ...whole, shown: false, writingCall: null, pending: { text: "", thinking: "" } }
+      const [ended, more] = alone(over, cut)
+      return [ended, [...blocks, ...more]]
     }
     case "stream_reset": {
       const lines = view.shown ? [line("dim", `the answer starts over: ${oneLine(event.reason)}`)] : []
@@ -189,24 +193,20 @@ export const render = (view: View, event: Event): Rendered => {
       return alone({ ...view, retry: text }, [line("warning", text)])
     }
     case "tool_started": {
-      const tool = { name: oneLine(event.name), summary: shortArguments(event.arguments, summaryColumns), output: "" }
-      return { view: { ...view, writingCall: null, tools: new Map(view.tools).set(event.call_id, tool) }, blocks: [] }
+      const tool = startTool(event.name, event.arguments)
+      return [{ ...view, writingCall: null, tools: new Map(view.tools).set(event.call_id, tool) }, []]
     }
     case "tool_output": {
       const tool = view.tools.get(event.call_id)
-      if (tool === undefined) return { view, blocks: [] }
-      const output = newestLine(event.delta)
-      return {
-        view: { ...view, tools: new Map(view.tools).set(event.call_id, { ...tool, output: output || tool.output }) },
-        blocks: [],
-      }
+      if (tool === undefined) return [view, []]
+      return [{ ...view, tools: new Map(view.tools).set(event.call_id, moreOutput(tool, event.delta)) }, []]
     }
     case "tool_completed": {
-      const summary = view.tools.get(event.call_id)?.summary ?? ""
-      const head = `${event.is_error ? "✗" : "✓"} ${oneLine(event.name)}${summary === "" ? "" : ` ${summary}`}`
-      const why = event.is_error ? `: ${truncate(oneLine(textOf(event.output)), 100)}` : ""
+      const details = view.options.details === true ? toolDetails(event) : []
+      const { tone, text } = endLine(event, view.tools.get(event.call_id), details)
       return alone(withoutTool(view, event.call_id), [
-        line(event.is_error ? "error" : "dim", `${head} (${duration(event.duration_ms)})${why}`),
+        line(tone, text),
+        ...details.map((detail): Block => ({ kind: "detail", ...detail })),
       ])
     }
     case "tool_blocked":
@@ -227,10 +227,10 @@ export const render = (view: View, event: Event): Rendered => {
         startedAt: idle ? null : (view.startedAt ?? event.timestamp_ms),
         retry: event.to === "sleeping_backoff" ? view.retry : null,
       }
-      return idle ? alone({ ...next, tools: new Map(), writingCall: null }, []) : { view: next, blocks: [] }
+      return idle ? alone({ ...next, tools: new Map(), writingCall: null }, []) : [next, []]
     }
     case "compaction_started": {
-      if (event.reason === "background") return { view, blocks: [] }
+      if (event.reason === "background") return [view, []]
       const compacting = view.compacting || event.reason === "manual"
       return alone({ ...view, compacting }, [line("dim", "compacting the context…")])
     }
@@ -238,13 +238,13 @@ export const render = (view: View, event: Event): Rendered => {
       const beside = event.reason === "background" && event.status === "stale"
       const over = event.reason === "manual" ? { ...view, compacting: false } : view
       const tone = event.status === "failed" ? "warning" : "dim"
-      return beside ? { view, blocks: [] } : alone(over, [line(tone, compactionWords(event))])
+      return beside ? [view, []] : alone(over, [line(tone, compactionWords(event))])
     }
     case "subagent_started":
     case "subagent_finished":
       return alone(view, [subagentLine(event)])
     case "usage_updated":
-      return { view: { ...view, usage: event.total }, blocks: [] }
+      return [{ ...view, usage: event.total }, []]
     case "plan_updated":
       return alone(view, planLines(event.items))
     case "permission_request":
@@ -258,18 +258,24 @@ export const render = (view: View, event: Event): Rendered => {
     case "notice": {
       const text = oneLine(event.message)
       // What is tried again every second is said once.
-      if (event.level !== "info" && view.lastError === text) return { view, blocks: [] }
+      if (event.level !== "info" && view.lastError === text) return [view, []]
       const told = event.level === "info" ? view : { ...view, lastError: text }
       return alone(told, [line(event.level === "info" ? "dim" : event.level, text)])
     }
     case "mode_changed":
-      return alone(view, [line("dim", `mode: ${oneLine(event.mode)}`)])
+      return alone({ ...view, mode: event.mode }, [line("dim", `mode: ${oneLine(event.mode)}`)])
     case "submission_updated": {
+      const queued = new Set(view.queued)
+      if (event.status === "queued") queued.add(event.submission_id)
+      else queued.delete(event.submission_id)
+      const next = { ...view, queued }
       const ownFault = event.status === "unanswered" && !["aborted", "withdrawn", "reset"].includes(event.reason ?? "")
-      return ownFault ? error(view, event.detail ?? "the prompt was not answered") : { view, blocks: [] }
+      return ownFault ? error(next, event.detail ?? "the prompt was not answered") : [next, []]
     }
   }
 }
 
 /** Ends what still runs. */
-export const flush = (view: View): Rendered => alone({ ...view, pending: { text: "", thinking: "" } }, [])
+const flush = (view: View): Said => alone({ ...view, pending: { text: "", thinking: "" } }, [])
+
+export const terminalRenderer: Renderer<RendererOptions, View, Block> = { init, render, flush }

@@ -2,40 +2,71 @@
  * The thin shell of a terminal: final lines scroll up, below them a few live lines are drawn over in place, and below those stands the
  * line editor where there is one.
  *
- * Owns: the rows between the final output and the editor. Nobody else writes to the stream while a screen is open.
+ * Owns: the rows between the final output and the editor. Nobody else writes to the stream while a screen is open. What one update writes
+ * goes out at once, so that nothing half drawn is seen.
  */
 import { clearScreenDown, cursorTo, type Interface, moveCursor } from "node:readline"
 import type { TerminalTraits } from "./style.ts"
+import { displayWidth } from "./width.ts"
 
 export interface Screen {
   readonly traits: TerminalTraits
   /** Columns, 80 where unknown; null when the output is append-only. */
   readonly columns: () => number | null
-  /** Writes final output (whole lines when the cursor moves) and redraws the live lines. */
+  /** Writes final output (whole lines when the cursor moves) and redraws the live lines; those that do not fit are left out at the top. */
   readonly update: (out: string, live: ReadonlyArray<string>) => void
   /** A line was entered in the editor and took `rows` rows: what is drawn and the entered line make way for `echo`. */
   readonly entered: (echo: string, rows: number) => void
+  /** The terminal has another size: what was drawn may take other rows now. */
+  readonly resized: () => void
   /** The line editor that stands below, or null. */
   readonly attach: (editor: Interface | null) => void
 }
 
+/** Rows that stay free of live lines: the editor's, and one of the output. */
+const freeRows = 2
+const fewestLive = 2
+
+const colours = new RegExp(`${String.fromCharCode(27)}\\[[0-9;]*m`, "g")
+const widthOf = (line: string): number => displayWidth(line.replace(colours, ""))
+
+/** By how many rows the editor moves up before it draws itself: it remembers where its cursor was. */
+const remembered = (editor: Interface): number => {
+  const rows: unknown = Reflect.get(editor, "prevRows")
+  return typeof rows === "number" ? rows : editor.getCursorPos().rows
+}
+
 export const makeScreen = (stream: NodeJS.WriteStream, traits: TerminalTraits): Screen => {
   let painted = 0
-  let shown = ""
+  let lines: ReadonlyArray<string> = []
+  let shown: string | null = ""
   let editor: Interface | null = null
+  const clearAbove = (rows: number) => {
+    const up = rows + painted
+    if (up > 0) moveCursor(stream, 0, -up)
+    cursorTo(stream, 0)
+    clearScreenDown(stream)
+  }
   return {
     traits,
     columns: () => (traits.cursor ? (stream.columns ?? 80) : null),
     attach: (next) => {
       editor = next
     },
+    resized: () => {
+      // Terminals break lines that do not fit any more, and join those that do again.
+      const columns = Math.max(1, stream.columns ?? 80)
+      painted = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
+      shown = null
+    },
     entered: (echo, rows) => {
       if (!traits.cursor) return
-      moveCursor(stream, 0, -(rows + painted))
-      cursorTo(stream, 0)
-      clearScreenDown(stream)
+      stream.cork()
+      clearAbove(rows)
       stream.write(echo)
+      stream.uncork()
       painted = 0
+      lines = []
       shown = ""
     },
     update: (out, live) => {
@@ -43,18 +74,20 @@ export const makeScreen = (stream: NodeJS.WriteStream, traits: TerminalTraits): 
         if (out !== "") stream.write(out)
         return
       }
-      const drawn = live.map((one) => `${one}\n`).join("")
-      if (out === "" && drawn === shown) return
       const rows = editor === null ? 0 : editor.getCursorPos().rows
-      const up = rows + painted
-      if (up > 0) moveCursor(stream, 0, -up)
-      cursorTo(stream, 0)
-      clearScreenDown(stream)
-      // The editor moves up by the rows of its cursor before it draws, so they are put back first.
-      stream.write(`${out}${drawn}${"\n".repeat(rows)}`)
-      painted = live.length
+      const room = Math.max(fewestLive, (stream.rows ?? 24) - rows - freeRows)
+      const fitting = live.slice(-room)
+      const drawn = fitting.map((one) => `${one}\n`).join("")
+      if (out === "" && drawn === shown) return
+      stream.cork()
+      clearAbove(rows)
+      // The editor moves up before it draws, so the rows are put back first.
+      stream.write(`${out}${drawn}${"\n".repeat(editor === null ? 0 : remembered(editor))}`)
+      painted = fitting.length
+      lines = fitting
       shown = drawn
       editor?.prompt(true)
+      stream.uncork()
     },
   }
 }

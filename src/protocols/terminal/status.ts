@@ -1,8 +1,10 @@
 /**
- * The line that shows what a running turn does: spinner, tool, elapsed time, tokens. Pure.
+ * The lines between the output and the input: what a running turn does (spinner, tool, elapsed time, tokens), what a running call said last,
+ * and where the conversation stands. Pure.
  */
-import { duration, tokens } from "./format.ts"
+import { cost, duration, tokens } from "./format.ts"
 import type { View } from "./renderer.ts"
+import { oneLine } from "./sanitize.ts"
 import { truncate } from "./width.ts"
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"]
@@ -31,8 +33,9 @@ const doing = (view: View): string => {
   if (first !== undefined) {
     const more = running.length > 1 ? ` and ${running.length - 1} more` : ""
     // Where there is output, it says more than the rest of the arguments.
-    if (first.output === "") return `${first.name} ${first.summary}${more}`
-    return `${first.name} ${truncate(first.summary, shortSummary)}${more} · ${first.output}`
+    const newest = first.tail.at(-1) ?? ""
+    if (newest === "") return `${first.name} ${first.summary}${more}`
+    return `${first.name} ${truncate(first.summary, shortSummary)}${more} · ${newest}`
   }
   if (view.writingCall !== null) return `writing a call of ${view.writingCall}`
   if (view.state === "streaming_llm" && view.running === "text") return "answering"
@@ -48,4 +51,35 @@ export const statusLine = (view: View, now: number, columns: number): string | n
   const room = Math.max(10, columns - 1) - tail.length - 5
   const what = room < 8 ? "" : ` ${truncate(doing(view), room)} ·`
   return truncate(`${frame}${what} ${tail}`, Math.max(10, columns - 1))
+}
+
+/** The newest lines that the first running call said, each at most `columns - 1` wide; none while it says at most one. */
+export const tailLines = (view: View, columns: number): ReadonlyArray<string> => {
+  const [first] = view.tools.values()
+  if (first === undefined || first.tail.length < 2) return []
+  return first.tail.map((one) => truncate(`  │ ${one}`, Math.max(10, columns - 1)))
+}
+
+/** What a view does not know. */
+export interface Standing {
+  /** Of conversations that name none; null where it is not known. */
+  readonly defaultModel: string | null
+  /** US dollars of the conversation so far; null where its models have no price. */
+  readonly cost: number | null
+}
+
+/** Where the conversation stands, at most `columns - 1` wide; null before its first event. */
+export const standingLine = (view: View, { cost: spent, defaultModel }: Standing, columns: number): string | null => {
+  if (view.conversation === null) return null
+  const queued = view.queued.size
+  const facts = [
+    `conversation ${view.conversation}`,
+    oneLine(view.model) || (defaultModel ?? "the default model"),
+    oneLine(view.mode),
+    words[view.state],
+    tokens(view.usage),
+    spent === null ? "" : cost(spent),
+    queued === 0 ? "" : `${queued} queued`,
+  ]
+  return truncate(facts.filter((fact) => fact !== "").join(" · "), Math.max(10, columns - 1))
 }

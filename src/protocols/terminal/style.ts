@@ -2,7 +2,18 @@
  * Colours of the terminal, and when they are used.
  */
 
-export type Tone = "plain" | "dim" | "good" | "warning" | "error" | "accent" | "strong"
+export type Tone =
+  | "plain"
+  | "dim"
+  | "good"
+  | "warning"
+  | "error"
+  | "accent"
+  | "strong"
+  | "slanted"
+  | "underlined"
+  | "struck"
+  | "keyword"
 
 const codes: Readonly<Record<Tone, readonly [string, string]>> = {
   plain: ["", ""],
@@ -12,6 +23,10 @@ const codes: Readonly<Record<Tone, readonly [string, string]>> = {
   error: ["\u001b[31m", "\u001b[39m"],
   accent: ["\u001b[36m", "\u001b[39m"],
   strong: ["\u001b[1m", "\u001b[22m"],
+  slanted: ["\u001b[3m", "\u001b[23m"],
+  underlined: ["\u001b[4m", "\u001b[24m"],
+  struck: ["\u001b[9m", "\u001b[29m"],
+  keyword: ["\u001b[35m", "\u001b[39m"],
 }
 
 /** Paints text; plain where there is no colour. */
