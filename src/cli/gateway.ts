@@ -1,12 +1,13 @@
 /**
  * `super-pi gateway PORT`: serves every HTTP protocol of the node until a signal comes, and then drains.
  */
-import { Effect, Either } from "effect"
-import { readGatewaySettings } from "../domain/gateway-settings.ts"
+import { Effect } from "effect"
 import { envValue } from "../models/settings.ts"
 import type { Invocation } from "./arguments.ts"
 import { nodeOptionsOf } from "./context.ts"
-import { CommandFailure, ExitCode, usageFailure } from "./exit.ts"
+import { ExitCode, usageFailure } from "./exit.ts"
+import { gatewaySettingsOf } from "./gateway-settings.ts"
+import { mcpServiceOf } from "./mcp-service.ts"
 import { openSessions } from "./node.ts"
 import * as option from "./options.ts"
 import { protocolServiceOf } from "./protocol-service.ts"
@@ -22,24 +23,27 @@ const portOf = (word: string | undefined): number => {
 export const main = async (invocation: Invocation): Promise<number> => {
   const port = portOf(invocation.words[0])
   const options = withDefaults(nodeOptionsOf(invocation), invocation)
-  const settings = Either.getOrThrowWith(
-    readGatewaySettings(options.settings.gateway),
-    (fault) => new CommandFailure(`settings.json: ${fault}; the gateway does not start until it is repaired`),
-  )
+  const settings = gatewaySettingsOf(options)
   return runCommand(
     () =>
       Effect.gen(function* () {
-        const [{ serveGateway }, { gatewayLog }] = yield* Effect.promise(() =>
-          Promise.all([import("../protocols/gateway.ts"), import("./gateway-log.ts")]),
+        const [{ serveGateway }, { gatewayLog }, { mcpRoutes }] = yield* Effect.promise(() =>
+          Promise.all([
+            import("../protocols/gateway.ts"),
+            import("./gateway-log.ts"),
+            import("../protocols/mcp/server/http.ts"),
+          ]),
         )
         const sessions = yield* openSessions(options)
         const service = yield* protocolServiceOf(sessions, options)
+        const mcp = yield* mcpRoutes({ ...options.settings.mcp, ...(yield* mcpServiceOf(service, options)) })
         const gateway = yield* serveGateway(service, {
           port,
           host: invocation.get(option.host) ?? envValue(options.env, "SUPER_PI_GATEWAY_BIND"),
           settings,
           tokens: options.env.SUPER_PI_GATEWAY_TOKEN,
           log: gatewayLog((line) => process.stderr.write(`${line}\n`), invocation.get(option.verbose) === true),
+          groups: [mcp],
         })
         const who = gateway.tokens ? "with a token" : "without a token, from this machine"
         process.stderr.write(`super-pi: serving on ${gateway.url} (${who})\n`)

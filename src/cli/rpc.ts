@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { Invocation } from "./arguments.ts"
 import { nodeOptionsOf } from "./context.ts"
 import { ExitCode, usageFailure } from "./exit.ts"
+import { authOf } from "./gateway-settings.ts"
 import { openSessions } from "./node.ts"
 import * as option from "./options.ts"
 import { protocolServiceOf } from "./protocol-service.ts"
@@ -40,12 +41,13 @@ const placeOf = (invocation: Invocation): Place => {
 export const main = async (invocation: Invocation): Promise<number> => {
   const place = placeOf(invocation)
   const options = withDefaults(nodeOptionsOf(invocation), invocation)
+  const auth = await authOf(options)
   return runCommand(
     () =>
       Effect.gen(function* () {
         const server = yield* Effect.promise(() => import("../protocols/jsonrpc/serve.ts"))
         const sessions = yield* openSessions(options)
-        const service = yield* protocolServiceOf(sessions, options)
+        const service = { ...(yield* protocolServiceOf(sessions, options)), auth }
         if (place.kind === "stdio") {
           yield* server.serveStdio(service)
           return ExitCode.ok

@@ -4,8 +4,8 @@
  */
 import { Effect, Either, Schema, type Scope } from "effect"
 import type { GatewaySettings } from "../domain/gateway-settings.ts"
-import { authenticatorOf } from "./auth/tokens.ts"
-import { limitsOf } from "./http/limits.ts"
+import { type Authenticator, authenticatorOf } from "./auth/tokens.ts"
+import { type HttpLimits, limitsOf } from "./http/limits.ts"
 import { type GatewayLog, silentLog } from "./http/log.ts"
 import { isLoopback } from "./http/origin.ts"
 import type { RouteGroup } from "./http/route.ts"
@@ -17,6 +17,9 @@ import type { ListenFailed } from "./socket/listen.ts"
 /** What every route group of the gateway is given besides the service. */
 export interface GatewayGroupOptions {
   readonly log: GatewayLog
+  /** For protocols that ask for a token by themselves, on upgraded connections. */
+  readonly auth: Authenticator
+  readonly limits: HttpLimits
 }
 
 export interface GatewayOptions {
@@ -46,15 +49,17 @@ export interface Gateway extends HttpServer {
   readonly tokens: boolean
 }
 
-/** The protocols, each loaded on its own. */
+/** The protocols, one line each; their code is loaded here and nowhere before. */
 const protocolsOf = (
-  _service: ProtocolService,
-  _options: GatewayGroupOptions,
+  service: ProtocolService,
+  options: GatewayGroupOptions,
 ): Effect.Effect<ReadonlyArray<RouteGroup>, never, Scope.Scope> =>
   Effect.all([
-    // One line for each protocol, for example:
-    // Effect.map(Effect.promise(() => import("./openai/routes.ts")), ({ openaiRoutes }) => openaiRoutes(service, options)),
+    Effect.flatMap(load(import("./jsonrpc/websocket.ts")), ({ rpcRoutes }) => rpcRoutes(service, options)),
+    Effect.map(load(import("./openai/routes.ts")), ({ openaiRoutes }) => openaiRoutes(service, options)),
   ])
+
+const load = <M>(module: Promise<M>): Effect.Effect<M> => Effect.promise(() => module)
 
 const described = (groups: ReadonlyArray<RouteGroup>): ReadonlyArray<string> =>
   groups.flatMap(({ routes, upgrades = [] }) => [
@@ -78,10 +83,11 @@ export const serveGateway = (
       const detail = `host: expected a loopback address while no token is configured, got ${JSON.stringify(host)}; set SUPER_PI_GATEWAY_TOKEN or gateway.tokens`
       return yield* new GatewayRefused({ detail })
     }
+    const limits = limitsOf(settings)
     let routes: ReadonlyArray<string> = []
     const groups = [
       statusRoutes(service, () => routes),
-      ...(yield* protocolsOf(service, { log })),
+      ...(yield* protocolsOf(service, { log, auth, limits })),
       ...(options.groups ?? []),
     ]
     routes = described(groups)
@@ -92,7 +98,7 @@ export const serveGateway = (
       port: options.port,
       // The name may stand for another address in a hosts file.
       host: host === "localhost" ? "127.0.0.1" : host,
-      limits: limitsOf(settings),
+      limits,
       allowedOrigins: settings.allowedOrigins ?? [],
       allowedHosts: settings.allowedHosts ?? [],
     })

@@ -8,6 +8,7 @@ import type { SessionsService } from "../../src/actors/sessions.ts"
 import { serveUnix } from "../../src/protocols/jsonrpc/serve.ts"
 import { makeFakeSessions } from "./fake-sessions.ts"
 import { connect } from "./line-client.ts"
+import { protocolService } from "./service.ts"
 
 const scratch = mkdtempSync(join(tmpdir(), "sp-rpc-forks-"))
 let sockets = 0
@@ -37,7 +38,7 @@ const setup = Effect.gen(function* () {
     submissions: listening("submissions"),
     submit: listening("submit"),
   }
-  yield* serveUnix(path, { sessions, version: "1.2.3" })
+  yield* serveUnix(path, protocolService(sessions))
   const client = yield* Effect.acquireRelease(
     Effect.promise(() => connect(path)),
     (open) => Effect.sync(() => open.destroy()),

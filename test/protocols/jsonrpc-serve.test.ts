@@ -10,10 +10,11 @@ import { serveTcp, serveUnix } from "../../src/protocols/jsonrpc/serve.ts"
 import { bundle } from "./bundle.ts"
 import { makeFakeSessions } from "./fake-sessions.ts"
 import { connect, lineClient } from "./line-client.ts"
+import { protocolService } from "./service.ts"
 
 const scratch = () => join(mkdtempSync(join(tmpdir(), "sp-serve-")), "socket")
 
-const service = Effect.map(makeFakeSessions({}), ({ sessions }) => ({ sessions, version: "1" }))
+const service = Effect.map(makeFakeSessions({}), ({ sessions }) => protocolService(sessions))
 
 describe("a unix socket", () => {
   it.scopedLive("has mode 0600, serves many clients, and goes away with its server", () =>

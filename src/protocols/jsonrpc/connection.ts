@@ -1,29 +1,27 @@
 /**
- * One connection: reads lines, starts a fiber per request in order of arrival, writes answers as they come. It owns its two streams
- * and everything that was started on its behalf; all of that ends with it. Bounds: one unfinished line, `requestLimit` running requests,
+ * One connection: reads messages, starts a fiber per request in order of arrival, writes answers as they come. It owns its channel and
+ * everything that was started on its behalf; all of that ends with it. Bounds: one unfinished message, `requestLimit` running requests,
  * `heavyLimit` of those with large answers, and no reading while the outlet is full.
  */
 
-import type { Readable, Writable } from "node:stream"
-import { Cause, Effect, FiberSet, Option } from "effect"
+import { Cause, Deferred, Effect, FiberSet, Option } from "effect"
+import type { SessionsService } from "../../actors/sessions.ts"
 import { Busy } from "../../domain/failure.ts"
-import { makeInlet } from "../socket/inlet.ts"
-import { decodeText, type Line, makeLineSplitter } from "../socket/lines.ts"
-import { makeOutlet } from "../socket/outlet.ts"
-import { errorOf, faultOf, methodNotFound } from "./errors.ts"
+import type { Channel, Received } from "./channel.ts"
+import { errorOf, faultOf, methodNotFound, unauthenticated } from "./errors.ts"
+import type { Login } from "./login.ts"
 import {
   type Call,
   decodeLine,
   type Incoming,
   type Item,
-  maxLine,
   parseError,
   type RpcError,
   renderBatch,
   renderError,
   renderResult,
 } from "./message.ts"
-import { makeMethods, type Service } from "./methods.ts"
+import { attemptLogin, loginMethod, loginToken, type Methods } from "./methods.ts"
 import { makeWatches } from "./watches.ts"
 
 /** Requests of one connection that may run at once; further ones are answered busy. */
@@ -34,13 +32,6 @@ const heavyLimit = 8
 const heavyQueue = 64
 /** Characters that the answers of one batch may have together; further ones are answered busy. */
 const batchAnswerLimit = 64 * 1024 * 1024
-
-export interface Duplex {
-  readonly input: Readable
-  readonly output: Writable
-  /** Whether the output is ended with the connection (not a process's stdout). */
-  readonly endable: boolean
-}
 
 /** What one request leaves: its answer (null for a notification), and what to do once that is on its way. */
 interface Outcome {
@@ -62,11 +53,8 @@ const batchTooLarge = new Busy({
   retryAfterMs: null,
 })
 
-const readLine = (line: Line): Incoming => {
-  if (line.type === "tooLong") return { type: "single", item: parseError(`the line is longer than ${maxLine} bytes`) }
-  const text = decodeText(line.bytes)
-  return text === null ? { type: "single", item: parseError("the line is not UTF-8") } : decodeLine(text)
-}
+const readMessage = (message: Received): Incoming =>
+  message.type === "text" ? decodeLine(message.text) : { type: "single", item: parseError(message.reason) }
 
 /** Logs a fault under a fresh reference, and says what the client is told. */
 const fault = (cause: Cause.Cause<unknown>): Effect.Effect<RpcError> =>
@@ -77,28 +65,56 @@ const fault = (cause: Cause.Cause<unknown>): Effect.Effect<RpcError> =>
     return faultOf(reference)
   })
 
+/** What a connection serves, and as whom. */
+export interface ConnectionOptions {
+  readonly sessions: SessionsService
+  readonly methods: Methods
+  readonly login: Login
+}
+
 /** Serves one connection until the client is gone, or has ended its side and has all its answers. Interruption ends it at once. */
-export const serveConnection = (duplex: Duplex, service: Service): Effect.Effect<void> =>
+export const serveConnection = (channel: Channel, options: ConnectionOptions): Effect.Effect<void> =>
   Effect.scoped(
     Effect.gen(function* () {
-      const outlet = makeOutlet(duplex.output, { endable: duplex.endable })
-      const inlet = makeInlet(duplex.input)
-      const watches = yield* makeWatches({ sessions: service.sessions, outlet, fault })
-      const methods = makeMethods(service, watches)
-      const names = [...methods.keys()]
+      const { login, methods, sessions } = options
+      const { outlet } = channel
+      const watches = yield* makeWatches({ sessions, outlet, fault })
+      /** Done when too many tokens were wrong: the connection ends behind the answer that says so. */
+      const turnedAway = yield* Deferred.make<void>()
+      const names = [loginMethod, ...methods.keys()]
       const heavyPermits = yield* Effect.makeSemaphore(heavyLimit)
       const heavyPlaces = yield* Effect.makeSemaphore(heavyQueue)
       const fibers = yield* FiberSet.make<void>()
       const fork = yield* FiberSet.runtime(fibers)<never>()
       let running = 0
 
+      const logIn = (request: Call, failed: (error: RpcError) => Outcome): Effect.Effect<Outcome> =>
+        Effect.gen(function* () {
+          const result = yield* attemptLogin(login, yield* loginToken(request.params))
+          switch (result.type) {
+            case "principal": {
+              const answer = request.id === undefined ? null : renderResult(request.id, { principal: result.principal })
+              return { answer, afterwards: Effect.void }
+            }
+            case "refused":
+              return failed(errorOf(result.failure))
+            case "wrong": {
+              const outcome = failed(unauthenticated(true))
+              return result.last ? { ...outcome, afterwards: Deferred.succeed(turnedAway, undefined) } : outcome
+            }
+          }
+        }).pipe(Effect.catchAll((error) => Effect.succeed(failed(errorOf(error)))))
+
       const call = (request: Call): Effect.Effect<Outcome> => {
         const id = request.id
         const failed = (error: RpcError): Outcome =>
           id === undefined ? silent : { answer: renderError(id, error), afterwards: Effect.void }
+        if (request.method === loginMethod) return logIn(request, failed)
+        const principal = login.principal()
+        if (principal === null) return Effect.succeed(failed(unauthenticated(false)))
         const method = methods.get(request.method)
         if (method === undefined) return Effect.succeed(failed(methodNotFound(request.method, names)))
-        return Effect.suspend(() => method.run(request.params)).pipe(
+        return Effect.suspend(() => method.run(request.params, { principal, watches })).pipe(
           Effect.map(
             (answer): Outcome => ({
               answer: id === undefined ? null : renderResult(id, answer.result),
@@ -136,7 +152,7 @@ export const serveConnection = (duplex: Duplex, service: Service): Effect.Effect
         })
 
       const say = (text: string | null): Effect.Effect<void> =>
-        text === null ? Effect.void : Effect.andThen(outlet.room, () => outlet.write(`${text}\n`))
+        text === null ? Effect.void : Effect.andThen(outlet.room, () => outlet.write(text))
 
       const handle = (incoming: Incoming): Effect.Effect<void> => {
         if (incoming.type === "nothing") return Effect.void
@@ -161,21 +177,19 @@ export const serveConnection = (duplex: Duplex, service: Service): Effect.Effect
         })
       }
 
-      const splitter = makeLineSplitter(maxLine)
       const read = Effect.gen(function* () {
         while (true) {
           yield* outlet.room
-          const chunk = yield* inlet
-          const last = chunk === null ? splitter.end() : null
-          for (const line of chunk === null ? (last === null ? [] : [last]) : splitter.push(chunk)) {
+          const messages = yield* channel.receive
+          if (messages === null) return
+          for (const message of messages) {
             yield* outlet.room
-            const incoming = readLine(line)
+            const incoming = readMessage(message)
             if (incoming.type === "single" && isHeavy(incoming.item)) {
               yield* heavyPlaces.take(1)
               fork(Effect.ensuring(handle(incoming), heavyPlaces.release(1)))
             } else fork(handle(incoming))
           }
-          if (chunk === null) return
         }
       })
 
@@ -184,14 +198,7 @@ export const serveConnection = (duplex: Duplex, service: Service): Effect.Effect
         yield* FiberSet.awaitEmpty(fibers)
         yield* outlet.end
       })
-      yield* Effect.raceFirst(conversation, outlet.closed)
+      const ended = Effect.raceFirst(outlet.closed, Effect.zipRight(Deferred.await(turnedAway), outlet.end))
+      yield* Effect.raceFirst(conversation, ended)
     }),
-  ).pipe(
-    Effect.ensuring(
-      Effect.sync(() => {
-        if (!duplex.endable) return
-        duplex.input.destroy()
-        duplex.output.destroy()
-      }),
-    ),
-  )
+  ).pipe(Effect.ensuring(channel.destroy))

@@ -31,6 +31,15 @@ export const faultOf = (reference: string): RpcError => ({
   data: { code: "defect", reference },
 })
 
+/** A call without a login that is needed; `wrong` where it was one with a wrong token. */
+export const unauthenticated = (wrong: boolean): RpcError => ({
+  code: code.unauthenticated,
+  message: wrong
+    ? "Not authenticated: auth.login: expected a valid token"
+    : "Not authenticated: call auth.login with a token first",
+  data: { method: "auth.login" },
+})
+
 /** An unknown method, with the nearest known one where one resembles it. */
 export const methodNotFound = (method: string, known: ReadonlyArray<string>): RpcError => {
   const shown = method.length <= 60 ? method : `${method.slice(0, 60)}…`

@@ -7,7 +7,9 @@ import { EffectAnswer } from "../../domain/effect.ts"
 import { ContextEdit } from "../../domain/entry.ts"
 import type { InvalidRequest } from "../../domain/failure.ts"
 import { ConversationId, EntryId, SubmissionId, TaskId } from "../../domain/ids.ts"
+import { Job } from "../../domain/job.ts"
 import { Json } from "../../domain/json.ts"
+import { McpServer } from "../../domain/mcp.ts"
 import { Message, text, UserPart } from "../../domain/message.ts"
 import { PermissionAnswer, QuestionAnswer } from "../../domain/question.ts"
 import { WhenBusy } from "../../domain/submission.ts"
@@ -144,6 +146,34 @@ export const UndoParams = Schema.Struct({
 export const SettleEffectParams = Schema.Struct({
   taskId: required(TaskId, "a positive integer"),
   answer: required(EffectAnswer, `one of ${EffectAnswer.literals.map((one) => `"${one}"`).join(", ")}`),
+})
+
+export const LoginParams = Schema.Struct({ token: required(Schema.String.pipe(Schema.maxLength(10_000)), "a token") })
+export const QueueParams = Schema.Struct({ queue: required(Schema.NonEmptyString, "the name of a queue") })
+export const JobParams = Schema.Struct({
+  jobId: required(Job.fields.id, "a positive integer"),
+  reason: orNull(string),
+})
+/** `before` null deletes every job that has ended. */
+export const PruneParams = Schema.Struct({
+  before: orNull(described(Schema.Int, "milliseconds since the epoch, or null")),
+})
+const taskId = required(TaskId, "a positive integer")
+export const TaskParams = Schema.Struct({ taskId })
+export const TaskAbortParams = Schema.Struct({
+  taskId,
+  background: Schema.optionalWith(described(Schema.Boolean, "true or false"), { default: () => false }),
+})
+const orNode = orNull(described(ConversationId, "a positive integer"))
+export const McpListParams = Schema.Struct({ conversationId: orNode })
+export const McpRestartParams = Schema.Struct({
+  conversationId: orNode,
+  name: required(Schema.NonEmptyString, "the name of a server"),
+})
+export const McpAddParams = Schema.Struct({
+  conversationId,
+  servers: Schema.Array(McpServer),
+  replace: Schema.optionalWith(described(Schema.Boolean, "true or false"), { default: () => false }),
 })
 
 /** The value at a path of the input, for the error. */

@@ -69,7 +69,7 @@ export const makeWatches = (options: WatchesOptions): Effect.Effect<Watches, nev
     const send = (watch: Watch, { delivery, gap, events }: Delivery) => {
       const head = `{"watchId":${JSON.stringify(watch.id)},"conversationId":${watch.target.conversationId}`
       const params = `${head},"delivery":${delivery},"gap":${gap},"events":[${events.join(",")}]}`
-      outlet.write(`${renderNotification("session.event", params)}\n`)
+      outlet.write(renderNotification("session.event", params))
     }
 
     /** Sends what the rules allow, as long as the outlet has room. */
@@ -82,7 +82,7 @@ export const makeWatches = (options: WatchesOptions): Effect.Effect<Watches, nev
       }
       if (watch.ended === null || watch.buffer.waiting.length > 0 || !watches.delete(watch.id)) return
       const ended = { watchId: watch.id, conversationId: watch.target.conversationId, error: watch.ended.error }
-      outlet.write(`${renderNotification("session.watch_ended", JSON.stringify(ended))}\n`)
+      outlet.write(renderNotification("session.watch_ended", JSON.stringify(ended)))
     }
 
     /** How a subscription's end is told, or that it was lost and may start over. */
