@@ -238,7 +238,7 @@ export const superPi: Command = {
     "Without a command: a chat in a terminal; in a pipe, one prompt from stdin.",
     "Exit codes: 0 done, 1 failed, 2 wrong command line, 130 Ctrl-C, 143 SIGTERM.",
   ],
-  options: [option.prompt, ...option.formatOptions, ...option.agentOptions],
+  options: [option.prompt, ...option.formatOptions, ...option.agentOptions, option.noTui],
   load: () => import("./default.ts"),
   commands: [
     {
