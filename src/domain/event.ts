@@ -126,6 +126,7 @@ export const Event = Schema.Union(
   event("retry_scheduled", { attempt: Schema.Int, at_ms: Schema.Int, reason: Schema.String }),
   event("tool_started", { task_id: TaskId, call_id: Schema.String, name: Schema.String, arguments: JsonObject }),
   event("tool_output", { call_id: Schema.String, delta: Schema.String }),
+  /** The call does not run: a rule blocks it, or its name or arguments are wrong. */
   event("tool_blocked", { call_id: Schema.String, name: Schema.String, reason: Schema.String }),
   event("tool_completed", {
     task_id: TaskId,

@@ -507,7 +507,7 @@ export class Driver {
           token: job.token,
           verdicts: job.calls.map(({ name }) =>
             name.startsWith("refused")
-              ? { type: "refuse", blocked: true, reason: "not allowed" }
+              ? { type: "refuse", reason: "not allowed" }
               : {
                   type: "run",
                   args: {},
@@ -567,7 +567,7 @@ export class Driver {
             maxBytes: 100,
             verdict:
               command === "refused"
-                ? { type: "refuse", blocked: true, reason: "not allowed" }
+                ? { type: "refuse", reason: "not allowed" }
                 : { type: "run", args: { command }, replay: "unsafe", execution: "parallel" },
           })),
         })

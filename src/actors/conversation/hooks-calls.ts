@@ -45,11 +45,11 @@ const judge = (call: ToolCallPart, judging: Judging, runner: HookRunner): Effect
       ),
     )
     const noted = trail.length === 0 ? {} : { trail }
-    if (decision.type === "block") return { type: "refuse", blocked: true, reason: decision.reason, ...noted }
+    if (decision.type === "block") return { type: "refuse", reason: decision.reason, ...noted }
     const { args } = decision
     const hasPolicy = runner.pipeline.plugins.some(({ plugin }) => plugin.name === policyPlugin)
     const beyond = hasPolicy ? null : blockReason(judging.mode, call.name, effectsFor(tool, args))
-    if (beyond !== null) return { type: "refuse", blocked: true, reason: beyond, ...noted }
+    if (beyond !== null) return { type: "refuse", reason: beyond, ...noted }
     const run = runVerdict(tool, args)
     if (decision.type === "run") return { ...run, ...noted }
     const { args: _, type: __, ...ask } = decision

@@ -80,4 +80,4 @@ export const inputJob = (row: SubmissionRow, { runner }: Ground, judging: Judgin
     })
   })
 
-const unjudged: Verdict = { type: "refuse", blocked: false, reason: "the command was not judged" }
+const unjudged: Verdict = { type: "refuse", reason: "the command was not judged" }

@@ -116,7 +116,7 @@ export const judgeAll = (
     : Effect.forEach(judged, (one) => (Effect.isEffect(one) ? one : Effect.succeed(one)))
 }
 
-const refuse = (blocked: boolean, reason: string): Verdict => ({ type: "refuse", blocked, reason })
+const refuse = (reason: string): Verdict => ({ type: "refuse", reason })
 
 /** The tool of a call, or the refusal where it is not offered. */
 export const offeredTool = (call: ToolCallPart, { agent, tools }: Judging): Tool | Verdict => {
@@ -125,12 +125,12 @@ export const offeredTool = (call: ToolCallPart, { agent, tools }: Judging): Tool
   const names = tools.list
     .map((known) => known.spec.name)
     .filter((name) => agent.tools === undefined || agent.tools.includes(name))
-  return refuse(false, `There is no tool "${call.name}"; the tools are ${names.join(", ")}.`)
+  return refuse(`There is no tool "${call.name}"; the tools are ${names.join(", ")}.`)
 }
 
 /** The refusal of a call whose arguments are wrong. */
 export const invalid = (call: ToolCallPart, error: InvalidArguments): Verdict =>
-  refuse(false, `Invalid arguments for ${call.name}:\n${error.detail}`)
+  refuse(`Invalid arguments for ${call.name}:\n${error.detail}`)
 
 /** A call that runs with these decoded arguments. */
 export const runVerdict = ({ execution, replay, whenInterrupted = "settled" }: Tool, args: Json) =>
@@ -141,12 +141,12 @@ const judge = (call: ToolCallPart, judging: Judging): Verdict | Effect.Effect<Ve
   const tool = offeredTool(call, judging)
   if ("type" in tool) return tool
   const blocked = blockReason(mode, call.name, tool.effects)
-  if (blocked !== null) return refuse(true, blocked)
+  if (blocked !== null) return refuse(blocked)
   const failed = (error: InvalidArguments) => invalid(call, error)
   const run = (args: Json): Verdict => {
     const { effectsOf } = tool
     const beyond = effectsOf === undefined ? null : blockReason(mode, call.name, effectsOf(args))
-    return beyond === null ? runVerdict(tool, args) : refuse(true, beyond)
+    return beyond === null ? runVerdict(tool, args) : refuse(beyond)
   }
   const decoded = tool.decode(call.arguments)
   if (!Either.isEither(decoded)) return Effect.match(decoded, { onFailure: failed, onSuccess: run })

@@ -213,7 +213,6 @@ export type Verdict =
     }
   | {
       readonly type: "refuse"
-      readonly blocked: boolean
       readonly reason: string
       /** It would have been asked, and nobody could be. */
       readonly question?: "nobody"

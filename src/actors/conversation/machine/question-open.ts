@@ -121,7 +121,6 @@ export const orRefused = (d: Draft, verdict: Verdict): Verdict => {
   const step = questionStep("nobody", { rule: null, reason: nobody, at: now, since: now })
   return {
     type: "refuse",
-    blocked: true,
     reason: refusalText(verdict.ask.reason, { type: "nobody", reason: nobody }),
     question: "nobody",
     trail: [...(verdict.trail ?? []), step],

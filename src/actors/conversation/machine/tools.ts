@@ -81,8 +81,7 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
   if (finished === null) return d.done()
   const calls = callsOf(finished)
   const verdicts = calls.map(
-    (_, at): Verdict =>
-      orRefused(d, event.verdicts[at] ?? { type: "refuse", blocked: false, reason: "the call was not prepared" }),
+    (_, at): Verdict => orRefused(d, event.verdicts[at] ?? { type: "refuse", reason: "the call was not prepared" }),
   )
   const sequential = verdicts.some((verdict) => verdict.type === "run" && verdict.execution === "sequential")
   const parallel = sequential ? 1 : d.env.policy.parallelCalls
@@ -111,7 +110,8 @@ export const callsPrepared = (d: Draft, event: EventOf<"callsPrepared">): Decisi
     const details = verdict.question === undefined ? {} : { details: refusalDetails(null, verdict.question) }
     const result = { output: [text(verdict.reason)], isError: true, ...details }
     addResult(d, call.id, call.name, result, undefined, verdict.trail)
-    if (verdict.blocked) d.publish({ type: "tool_blocked", call_id: call.id, name: call.name, reason: verdict.reason })
+    // Whoever saw the call being written is told that it never runs, whyever.
+    d.publish({ type: "tool_blocked", call_id: call.id, name: call.name, reason: verdict.reason })
   })
   for (const slot of slots) if (slot.status === "running") start(d, slot)
   calls.forEach((call, at) => {
