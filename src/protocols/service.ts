@@ -3,7 +3,8 @@
  */
 import type { Effect } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
-import type { Failure } from "../domain/failure.ts"
+import type { Failure, InvalidRequest } from "../domain/failure.ts"
+import type { Json, JsonObject } from "../domain/json.ts"
 import type { RemoteRules } from "./remote.ts"
 
 /** A model as `/v1/models`, `models.list` and model pickers list it. */
@@ -27,4 +28,6 @@ export interface ProtocolService {
   readonly version: string
   /** How far callers may choose modes. */
   readonly remote: RemoteRules
+  /** The faults of a value against a JSON Schema; fails where the schema cannot be used. Left out, any value will do. */
+  readonly checkOf?: (schema: JsonObject) => Effect.Effect<(value: Json) => ReadonlyArray<string>, InvalidRequest>
 }
