@@ -8,9 +8,12 @@ import { homedir } from "node:os"
 import { Effect, Layer, type Scope } from "effect"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
+import { defaultMcpSettings, McpConfig, type McpSettings } from "./actors/mcp/settings.ts"
+import { tokenFiles } from "./actors/mcp/tokens.ts"
 import { QueueConfig, queueSettings } from "./actors/queue/settings.ts"
 import { Sessions, type SessionsService } from "./actors/sessions.ts"
 import { defaultHarness } from "./cli/harness-choice.ts"
+import { loadMcpConfig, mcpConfigFile } from "./cli/mcp-config.ts"
 import { version } from "./cli/package.ts"
 import { pluginPlaces, resolvePaths } from "./cli/paths.ts"
 import type { AttachSessions, NodeOptions, OpenSessions } from "./cli/ports.ts"
@@ -62,6 +65,31 @@ const workspaceSettings = (path: string, options: NodeOptions): Partial<Workspac
   }
 }
 
+/** The MCP servers of the configuration file, read when the node starts and when one of them is restarted. Each fault is said once. */
+const mcpSettings = (path: string, options: NodeOptions): McpSettings | null => {
+  const { mcpCallTimeoutMs, mcpClients = true, mcpStartupTimeoutMs, mcpToolExposure } = options.settings
+  if (!mcpClients) return null
+  const { configDir, dataDir } = resolvePaths(surroundings(options), { db: path })
+  const told = new Set<string>()
+  return {
+    servers: () => {
+      const { faults, servers } = loadMcpConfig(mcpConfigFile(configDir))
+      for (const fault of faults) {
+        if (!told.has(fault)) process.stderr.write(`super-pi: warning: ${fault}\n`)
+        told.add(fault)
+      }
+      return servers
+    },
+    exposure: mcpToolExposure ?? defaultMcpSettings.exposure,
+    startupMs: mcpStartupTimeoutMs ?? defaultMcpSettings.startupMs,
+    callMs: mcpCallTimeoutMs ?? defaultMcpSettings.callMs,
+    env: options.env,
+    root: options.cwd,
+    tokens: tokenFiles(dataDir),
+    version: version(),
+  }
+}
+
 /** Everything that one node is made of, over the database at `path`. */
 const servicesOf = (path: string, options: NodeOptions) => {
   const chosen = modelSettings(options.settings)
@@ -86,7 +114,8 @@ const servicesOf = (path: string, options: NodeOptions) => {
     fallback: options.settings.defaultHarness ?? defaultHarness,
     places: pluginPlaces(surroundings(options), {}, options.settings.discoveryRoots),
   }).pipe(Layer.mapError(asFailure), Layer.provideMerge(tools))
-  return Layer.mergeAll(models, harnesses, settings, queueing).pipe(
+  const mcp = Layer.sync(McpConfig, () => mcpSettings(path, options))
+  return Layer.mergeAll(models, harnesses, settings, queueing, mcp).pipe(
     Layer.provideMerge(SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" })),
     Layer.provideMerge(ActorSystem.layer()),
   )

@@ -229,6 +229,74 @@ const tasks: Command = {
   examples: ["super-pi tasks list", "super-pi tasks retry 12"],
 }
 
+const serverName = { name: "NAME", summary: "the server's name", required: true }
+const changeMcp = () => import("./mcp-change.ts")
+
+/** MCP servers whose tools are used. */
+const mcpClient: ReadonlyArray<Command> = [
+  {
+    name: "add",
+    summary: "Adds an MCP server whose tools are used: a command with its arguments, or a URL",
+    details: ["", "Arguments that begin with a dash stand behind --."],
+    positionals: [
+      serverName,
+      { name: "TARGET", summary: "a command, or an http(s) URL", required: true },
+      { name: "ARGS", summary: "the command's arguments", required: false, rest: true },
+    ],
+    options: [option.json, option.db],
+    examples: ["super-pi mcp add docs https://mcp.example.com/mcp", "super-pi mcp add files npx -- -y some-server ."],
+    load: changeMcp,
+  },
+  {
+    name: "remove",
+    summary: "Removes one",
+    positionals: [serverName],
+    options: [option.json, option.db],
+    load: changeMcp,
+  },
+  {
+    name: "enable",
+    summary: "Starts one again that was disabled",
+    positionals: [serverName],
+    options: [option.json, option.db],
+    load: changeMcp,
+  },
+  {
+    name: "disable",
+    summary: "Keeps one and does not start it",
+    positionals: [serverName],
+    options: [option.json, option.db],
+    load: changeMcp,
+  },
+  {
+    name: "restart",
+    summary: "Has the running node connect to one anew",
+    positionals: [serverName],
+    options: [option.json, option.db],
+    load: changeMcp,
+  },
+  {
+    name: "list",
+    summary: "Shows the MCP servers with their state and tools",
+    options: [option.json, option.db],
+    load: () => import("./mcp-list.ts"),
+  },
+  {
+    name: "login",
+    summary: "Logs in at one by OAuth",
+    positionals: [serverName],
+    options: [option.noBrowser, option.db],
+    load: () => import("./mcp-login.ts"),
+  },
+  {
+    name: "logout",
+    summary: "Forgets the login at one",
+    positionals: [serverName],
+    options: [option.db],
+    load: () => import("./mcp-login.ts"),
+  },
+]
+
 /** The root command. */
 export const superPi: Command = {
   name: "super-pi",
@@ -312,8 +380,15 @@ export const superPi: Command = {
       name: "mcp",
       summary: "Serves the Model Context Protocol on stdin and stdout, for the program that starts it",
       options: [option.harness, option.mode, option.model, option.effort, option.cwd, option.db],
-      examples: ["super-pi mcp", "super-pi mcp --harness super-pi-planner"],
+      examples: [
+        "super-pi mcp",
+        "super-pi mcp --harness super-pi-planner",
+        "super-pi mcp add files npx -- -y @modelcontextprotocol/server-filesystem .",
+        "super-pi mcp add docs https://mcp.example.com/mcp",
+        "super-pi mcp list",
+      ],
       load: () => import("./mcp-serve.ts"),
+      commands: mcpClient,
     },
     {
       name: "acp",

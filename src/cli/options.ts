@@ -99,6 +99,8 @@ export const watch = flag("watch", "Keep showing it until Ctrl-C")
 
 export const noTui = flag("no-tui", "Chat line by line, also where a super-pi-tui is on the PATH")
 
+export const noBrowser = flag("no-browser", "Only print the address; open no browser")
+
 export const unix = text("unix", "PATH", "Serve on a unix socket (file mode 0600)")
 
 export const host = text("host", "ADDRESS", "Listen here (default 127.0.0.1; anything but loopback needs a token)")

@@ -9,6 +9,7 @@ import { CompactionSettings } from "../domain/compaction-settings.ts"
 import { errorCode } from "../domain/error-code.ts"
 import { isRecord } from "../domain/json.ts"
 import { jsonFaultAt, lineAndColumn } from "../domain/json-fault.ts"
+import { McpServeSettings } from "../domain/mcp-serve-settings.ts"
 import { nearest } from "../domain/nearest.ts"
 import { PermissionSettings, readPermissions } from "../domain/permissions-policy.ts"
 import { shown } from "../domain/shown.ts"
@@ -18,6 +19,11 @@ import { messageOf } from "./exit.ts"
 const AbsolutePath = Schema.String.pipe(
   Schema.filter((path) => isAbsolute(path), { message: () => "Expected an absolute path" }),
 )
+
+const AcpSettings = Schema.Struct({
+  /** Whether an editor is asked for the text of a file before the disk: where it was changed and not saved, never, or always. */
+  fsDelegation: Schema.optional(Schema.Literal("unsaved_only", "never", "always")),
+})
 
 export const Settings = Schema.Struct({
   /** The model of conversations that choose none; `--model` and SUPER_PI_DEFAULT_MODEL come first. */
@@ -48,8 +54,20 @@ export const Settings = Schema.Struct({
   scratchTtlHours: Schema.optional(Schema.Number.pipe(Schema.positive())),
   /** What calls may do; see docs/permissions.md. */
   permissions: Schema.optional(PermissionSettings),
+  /** The agent of editors; see docs/acp.md. */
+  acp: Schema.optional(AcpSettings),
+  /** MCP, served to others; see docs/mcp-server.md. */
+  mcp: Schema.optional(McpServeSettings),
   /** Who may call over the network, and how much; see docs/gateway.md. Decoded by who serves, which does not start where it is wrong. */
   gateway: Schema.optional(Schema.Unknown),
+  /** Whether MCP servers are ever started; see docs/mcp-client.md. Default true. */
+  mcpClients: Schema.optional(Schema.Boolean),
+  /** Whether all tools of MCP servers are offered, or those that `tool_search` has found. Default `direct`. */
+  mcpToolExposure: Schema.optional(Schema.Literal("direct", "deferred")),
+  /** How long the start of an MCP server may take, in ms. Default 10,000. */
+  mcpStartupTimeoutMs: Schema.optional(Schema.Int.pipe(Schema.positive())),
+  /** How long a call of an MCP server may take without a sign of life, in ms. Default 60,000. */
+  mcpCallTimeoutMs: Schema.optional(Schema.Int.pipe(Schema.positive())),
   /** Seconds between the end of a conversation's work and the check of its transcript. Default 60. */
   verifyAfterSeconds: Schema.optional(Schema.NonNegative),
   /** SQLite's `synchronous`: FULL also survives the loss of power of the whole machine. Default NORMAL. */

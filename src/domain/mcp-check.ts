@@ -36,3 +36,11 @@ export const serversFault = (servers: ReadonlyArray<McpServer>): InvalidRequest 
   }
   return null
 }
+
+/** Where a server is, without what may be a secret: its command line, or its address without a query. */
+export const serverTarget = (server: McpServer): string => {
+  if (server.transport === "stdio") return [server.command, ...(server.args ?? [])].join(" ")
+  if (!URL.canParse(server.url)) return "an address that cannot be read"
+  const { host, pathname, protocol } = new URL(server.url)
+  return `${protocol}//${host}${pathname}`
+}

@@ -7,7 +7,7 @@ import { type ActorRef, type ActorSystem, ask, spawn, stop } from "../actors/ker
 import { type LinkMessage, mcpLink } from "../actors/mcp/actor.ts"
 import { Catalog, Entry, viewOf } from "../actors/mcp/catalog.ts"
 import type { ConfiguredServer } from "../actors/mcp/config.ts"
-import { expand } from "../actors/mcp/placeholders.ts"
+import { resolveServer } from "../actors/mcp/placeholders.ts"
 import type { McpServersService } from "../actors/mcp/servers.ts"
 import type { McpSettings } from "../actors/mcp/settings.ts"
 import { mcpTools } from "../actors/mcp/tools.ts"
@@ -41,17 +41,6 @@ interface McpParts {
 
 const sameServer = (a: McpServer, b: McpServer): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-/** Placeholders are for those who can write the configuration of the node: values of others are taken as they are. */
-const resolve = (server: McpServer, env: McpSettings["env"]): McpServer | { readonly problem: string } => {
-  const values = server.transport === "stdio" ? (server.env ?? {}) : (server.headers ?? {})
-  const expanded = expand(values, env)
-  if (expanded.missing !== null) {
-    const field = server.transport === "stdio" ? "env" : "headers"
-    return { problem: `${field}: expected set variables, but ${expanded.missing.join(", ")} is not set` }
-  }
-  return server.transport === "stdio" ? { ...server, env: expanded.values } : { ...server, headers: expanded.values }
-}
-
 /** Starts the node's servers, without waiting for them. */
 export const makeMcpServers = ({ parent, settings }: McpParts): Effect.Effect<McpServersService, never, ActorSystem> =>
   Effect.gen(function* () {
@@ -66,7 +55,7 @@ export const makeMcpServers = ({ parent, settings }: McpParts): Effect.Effect<Mc
       const { callMs, env, startupMs, tokens, version } = settings
       const link = mcpLink({
         server,
-        resolved: () => (conversation === null ? resolve(server, env) : server),
+        resolved: () => (conversation === null ? resolveServer(server, env) : server),
         open: { root, env, startupMs, tokens, version },
         log: (line) => void Runtime.runFork(runtime)(Effect.annotateLogs(Effect.logInfo(line), labels)),
         now: () => Date.now(),

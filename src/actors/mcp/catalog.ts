@@ -5,6 +5,7 @@
 import { Deferred, Effect, FiberId } from "effect"
 import type { ConversationId } from "../../domain/ids.ts"
 import type { McpServer, McpServerView } from "../../domain/mcp.ts"
+import { serverTarget } from "../../domain/mcp-check.ts"
 import type { Tool } from "../../tools/tool.ts"
 import type { ActorRef } from "../kernel/index.ts"
 import type { LinkMessage, LinkView } from "./actor.ts"
@@ -39,21 +40,13 @@ export class Entry {
   }
 }
 
-/** The address without what may be a secret. */
-const targetOf = (server: McpServer): string => {
-  if (server.transport === "stdio") return [server.command, ...(server.args ?? [])].join(" ")
-  if (!URL.canParse(server.url)) return "an address that cannot be read"
-  const { host, pathname, protocol } = new URL(server.url)
-  return `${protocol}//${host}${pathname}`
-}
-
 export const viewOf = (entry: Entry): McpServerView => {
   const { conversation, disabled, server, tools, view } = entry
   return {
     name: server.name,
     conversation_id: conversation,
     transport: server.transport,
-    target: targetOf(server),
+    target: serverTarget(server),
     state: disabled ? "disabled" : view.state,
     detail: view.detail,
     server: view.server,

@@ -24,7 +24,7 @@ export interface McpConfig {
 const entryKeys = ["command", "args", "env", "cwd", "url", "serverUrl", "headers", "type", "disabled"]
 
 /** Names of servers: they are parts of tool names, paths and command lines. */
-export const serverName = /^[^\s/]{1,100}$/
+const serverName = /^[^\s/]{1,100}$/
 
 type Report = (path: string, expected: string, actual: unknown) => null
 

@@ -2,7 +2,7 @@
  * What an MCP server asks the person in the middle of a call (`elicitation/create`), as one of our questions, and the answer as the server
  * expects it. Pure.
  */
-import { isRecord, type Json } from "../../domain/json.ts"
+import { isRecord } from "../../domain/json.ts"
 import type { AskOutcome, Choice, ChoiceAnswers } from "../../domain/question.ts"
 import type { ToolQuestion } from "../../tools/tool.ts"
 
@@ -119,15 +119,4 @@ export const answerOf = (params: unknown, outcome: AskOutcome): ElicitationAnswe
     if (value !== undefined) content[id] = value
   }
   return { action: "accept", content }
-}
-
-/** The values that a server says are the defaults of its fields. */
-export const defaultsOf = (params: unknown): Readonly<Record<string, Json>> => {
-  const defaults: Record<string, Json> = {}
-  if (!isRecord(params)) return defaults
-  for (const [id, field] of fieldsOf(params.requestedSchema)) {
-    // It was JSON on the wire.
-    if (field.default !== undefined) defaults[id] = field.default as Json
-  }
-  return defaults
 }

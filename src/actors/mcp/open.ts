@@ -264,7 +264,10 @@ const exitError = (
   words: string,
 ): ConnectError =>
   code === 127 || code === 126
-    ? new ConnectError("misconfigured", `command: expected a program, got ${JSON.stringify(command)}${words}`)
+    ? new ConnectError(
+        "misconfigured",
+        `command: expected a program, got ${JSON.stringify(command)} (not found, or not executable)`,
+      )
     : new ConnectError("unreachable", `the process ended at once (${signal ?? `exit code ${code}`})${words}`)
 
 /** Connects, and lists the tools; rejects with {@link ConnectError}, having ended what was begun. */

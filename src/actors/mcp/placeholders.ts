@@ -1,6 +1,7 @@
 /**
  * `${NAME}` in configured values, replaced from the environment when a server is started. Pure.
  */
+import type { McpServer } from "../../domain/mcp.ts"
 
 const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
@@ -21,4 +22,21 @@ export const expand = (
     }),
   ])
   return missing.size > 0 ? { missing: [...missing] } : { missing: null, values: Object.fromEntries(entries) }
+}
+
+/** A configured server as it is started, or why it cannot be. */
+export const resolveServer = (
+  server: McpServer,
+  env: Readonly<Record<string, string | undefined>>,
+): McpServer | { readonly problem: string } => {
+  const values = server.transport === "stdio" ? (server.env ?? {}) : (server.headers ?? {})
+  const expanded = expand(values, env)
+  if (expanded.missing !== null) {
+    const field = server.transport === "stdio" ? "env" : "headers"
+    const names = expanded.missing.join(", ")
+    return {
+      problem: `${field}: expected variables that are set, but ${names} ${expanded.missing.length === 1 ? "is" : "are"} not`,
+    }
+  }
+  return server.transport === "stdio" ? { ...server, env: expanded.values } : { ...server, headers: expanded.values }
 }
