@@ -4,6 +4,7 @@
  */
 import { Effect, Either, Schema, type Scope } from "effect"
 import type { GatewaySettings } from "../domain/gateway-settings.ts"
+import type { Metrics } from "../observability/metrics.ts"
 import { type Authenticator, authenticatorOf } from "./auth/tokens.ts"
 import { type HttpLimits, limitsOf } from "./http/limits.ts"
 import { type GatewayLog, silentLog } from "./http/log.ts"
@@ -31,6 +32,8 @@ export interface GatewayOptions {
   /** `SUPER_PI_GATEWAY_TOKEN`: takes the place of the settings' tokens. */
   readonly tokens?: string | undefined
   readonly log?: GatewayLog
+  /** Served at `GET /metrics`, and told of every request. Default none. */
+  readonly metrics?: Metrics
   /** Further route groups of an application. */
   readonly groups?: ReadonlyArray<RouteGroup>
 }
@@ -57,7 +60,13 @@ const protocolsOf = (
   Effect.all([
     Effect.flatMap(load(import("./jsonrpc/websocket.ts")), ({ rpcRoutes }) => rpcRoutes(service, options)),
     Effect.map(load(import("./openai/routes.ts")), ({ openaiRoutes }) => openaiRoutes(service, options)),
+    Effect.map(load(import("./agui/routes.ts")), ({ aguiRoutes }) => aguiRoutes(service)),
   ])
+
+const metricsOf = (service: ProtocolService, metrics: Metrics | undefined): Effect.Effect<ReadonlyArray<RouteGroup>> =>
+  metrics === undefined
+    ? Effect.succeed([])
+    : Effect.map(load(import("./metrics/routes.ts")), ({ metricsRoutes }) => [metricsRoutes(service, metrics)])
 
 const load = <M>(module: Promise<M>): Effect.Effect<M> => Effect.promise(() => module)
 
@@ -88,6 +97,7 @@ export const serveGateway = (
     const groups = [
       statusRoutes(service, () => routes),
       ...(yield* protocolsOf(service, { log, auth, limits })),
+      ...(yield* metricsOf(service, options.metrics)),
       ...(options.groups ?? []),
     ]
     routes = described(groups)
@@ -101,6 +111,7 @@ export const serveGateway = (
       limits,
       allowedOrigins: settings.allowedOrigins ?? [],
       allowedHosts: settings.allowedHosts ?? [],
+      observer: options.metrics?.observer ?? null,
     })
     return { ...server, routes, tokens: auth.required }
   })
