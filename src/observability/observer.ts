@@ -27,6 +27,8 @@ export interface Observer {
   readonly compacted: (reason: string, method: string, status: string) => void
   readonly asked: (kind: "permission" | "choice") => void
   readonly questionEnded: (result: string) => void
+  /** A node runs in this process; the newest counts. */
+  readonly node: (probe: NodeProbe) => void
   /** A conversation came into memory, or left it. */
   readonly conversations: (change: 1 | -1) => void
   readonly watchers: (change: 1 | -1) => void
@@ -36,6 +38,12 @@ export interface Observer {
   readonly httpEnded: (request: HttpEnd) => void
   /** A response of server-sent events began, or ended. */
   readonly streams: (group: string, change: 1 | -1) => void
+}
+
+/** Counts that a node keeps for itself. */
+export interface NodeProbe {
+  /** Messages to actors that were gone, since the node started. */
+  readonly deadLetters: () => number
 }
 
 /** One answered request. */

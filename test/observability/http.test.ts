@@ -28,6 +28,7 @@ const counting = () => {
     compacted: unused,
     asked: unused,
     questionEnded: unused,
+    node: unused,
     conversations: unused,
     watchers: unused,
     committed: unused,

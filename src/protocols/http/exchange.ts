@@ -7,6 +7,8 @@
  */
 import type { ServerResponse } from "node:http"
 import { Cause, Effect, Exit, type Fiber, FiberId } from "effect"
+import { gatewayRequest } from "../../observability/http.ts"
+import type { Observer } from "../../observability/observer.ts"
 import { type Admission, type Head, worded } from "./admission.ts"
 import { type BodyBudget, bodyOf, decodeJson } from "./body.ts"
 import { type EventStream, makeEventStream } from "./events.ts"
@@ -21,6 +23,8 @@ export interface ExchangeHost {
   readonly limits: HttpLimits
   readonly log: GatewayLog
   readonly budget: BodyBudget
+  /** Who counts requests; null: nobody. */
+  readonly observer: Observer | null
   readonly fork: <A, E>(effect: Effect.Effect<A, E>) => Fiber.RuntimeFiber<A, E>
   readonly isDraining: () => boolean
   /** Takes the place of one stream of a principal; null where there is none. */
@@ -105,7 +109,15 @@ export const runExchange = (
       return reply.run(opened.sink)
     })
 
+  const observed = {
+    group: group.name,
+    method: head.method,
+    route: route.path,
+    requestId: context.requestId,
+    traceparent: incoming.headers.traceparent,
+  }
   const handled = Effect.suspend(() => route.handle(request)).pipe(
+    gatewayRequest(observed, host.observer),
     Effect.flatMap((reply): Effect.Effect<HttpReply | null, Problem> => {
       if (reply.type !== "events") return Effect.succeed(reply)
       // A `HEAD` is answered with the head alone.

@@ -9,6 +9,7 @@ import type { Socket } from "node:net"
 import type { Duplex } from "node:stream"
 import { Clock, Deferred, Effect, FiberSet, Schedule, type Scope } from "effect"
 import { errorCode } from "../../domain/error-code.ts"
+import type { Observer } from "../../observability/observer.ts"
 import type { Authenticator } from "../auth/tokens.ts"
 import { type ListenFailed, listenFailure } from "../socket/listen.ts"
 import { type Head, makeAdmissions, readTarget, worded } from "./admission.ts"
@@ -31,6 +32,8 @@ export interface HttpOptions {
   readonly allowedOrigins?: ReadonlyArray<string>
   readonly allowedHosts?: ReadonlyArray<string>
   readonly log?: GatewayLog
+  /** Who counts requests. Default nobody. */
+  readonly observer?: Observer | null
 }
 
 export interface HttpServer {
@@ -63,7 +66,7 @@ const urlOf = (host: string, port: number) => `http://${host.includes(":") ? `[$
 /** Serves until the scope closes; completes once it listens. */
 export const serveHttp = (options: HttpOptions): Effect.Effect<HttpServer, ListenFailed, Scope.Scope> =>
   Effect.gen(function* () {
-    const { auth, groups, limits, log = silentLog } = options
+    const { auth, groups, limits, log = silentLog, observer = null } = options
     const clock = yield* Clock.clockWith(Effect.succeed)
     const now = () => clock.unsafeCurrentTimeMillis()
     const fibers = yield* FiberSet.make<unknown, unknown>()
@@ -100,6 +103,7 @@ export const serveHttp = (options: HttpOptions): Effect.Effect<HttpServer, Liste
     const host: ExchangeHost = {
       limits,
       log,
+      observer,
       budget: { limit: Math.max(limits.bodyBytes, 512 * 1024 * 1024), used: 0 },
       fork,
       isDraining: () => isDraining,
@@ -138,7 +142,9 @@ export const serveHttp = (options: HttpOptions): Effect.Effect<HttpServer, Liste
       })
       const refuse = (group: RouteGroup | null, problem: Problem, cors: string | null = null) => {
         sendReply(incoming, response, worded(group, problem), context(cors), problemHeaders(problem))
-        ended(problem.status)
+        const { status } = problem
+        observer?.httpEnded({ group: group?.name ?? "", method, route: "", status, durationMs: now() - started })
+        ended(status)
       }
       if (target === null) {
         refuse(null, { status: 400, code: "bad_request", message: "request line: expected a path that begins with /" })
