@@ -5,7 +5,7 @@
  */
 import { createHash, randomUUID } from "node:crypto"
 import { homedir } from "node:os"
-import { Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
 import { defaultMcpSettings, McpConfig, type McpSettings } from "./actors/mcp/settings.ts"
@@ -33,13 +33,18 @@ import { mayBeAlive, readOwner } from "./storage/sqlite/owner-file.ts"
 import { claim, type Lease } from "./storage/sqlite/ownership.ts"
 import { canonicalPathOf } from "./storage/sqlite/paths.ts"
 import { SqliteStore } from "./storage/sqlite/store.ts"
+import { Store } from "./storage/store.ts"
 import { artifactsLayer } from "./supervisors/artifacts.ts"
+import { countedStore } from "./supervisors/counted-store.ts"
 import { nodeLayer } from "./supervisors/node.ts"
 import { workersLayer } from "./supervisors/workers.ts"
 import { BuiltinTools } from "./tools/builtin-tools.ts"
+import { ClientFiles } from "./tools/client-files.ts"
 import type { WorkspaceSettings } from "./tools/workspace-settings.ts"
 
 const peer = (): Peer => ({ program: "super-pi", version: version(), pid: process.pid, instance: randomUUID() })
+
+const isTrue = (value: string | undefined): boolean => /^(1|true|yes)$/i.test(value ?? "")
 
 const surroundings = ({ cwd, env }: NodeOptions) => ({ cwd, env, home: homedir(), platform: process.platform })
 
@@ -90,6 +95,16 @@ const mcpSettings = (path: string, options: NodeOptions): McpSettings | null => 
   }
 }
 
+/** The engine; its commits are counted where somebody counts. */
+const storeOf = (path: string, { observer, settings }: NodeOptions) => {
+  const store = SqliteStore.layer({ path, synchronous: settings.synchronous ?? "NORMAL" })
+  if (observer === undefined) return store
+  return Layer.effect(
+    Store,
+    Effect.zipWith(Store, Effect.clock, (opened, clock) => countedStore(opened, observer, clock)),
+  ).pipe(Layer.provide(store))
+}
+
 /** Everything that one node is made of, over the database at `path`. */
 const servicesOf = (path: string, options: NodeOptions) => {
   const chosen = modelSettings(options.settings)
@@ -102,10 +117,13 @@ const servicesOf = (path: string, options: NodeOptions) => {
       prices: chosen.prices,
       workspaces: workspaceSettings(path, options),
       policy: { compaction: options.settings.compaction ?? {} },
+      observer: options.observer,
+      traceModels: isTrue(options.env.SUPER_PI_TRACE_MODELS),
     }),
   )
   const artifacts = Layer.provide(artifactsLayer, ArtifactStore.database())
-  const tools = Layer.provide(BuiltinTools.layer, Layer.merge(Layer.orDie(workersLayer), artifacts))
+  const client = options.clientFiles === undefined ? Layer.empty : Layer.succeed(ClientFiles, options.clientFiles)
+  const tools = Layer.provide(BuiltinTools.layer, Layer.mergeAll(Layer.orDie(workersLayer), artifacts, client))
   const models = Layer.sync(Models, () => makeModels({ env: options.env, settings: chosen }))
   const { queues = {}, verifyAfterSeconds } = options.settings
   const times = verifyAfterSeconds === undefined ? {} : { verifyAfterMs: verifyAfterSeconds * 1000 }
@@ -116,7 +134,7 @@ const servicesOf = (path: string, options: NodeOptions) => {
   }).pipe(Layer.mapError(asFailure), Layer.provideMerge(tools))
   const mcp = Layer.sync(McpConfig, () => mcpSettings(path, options))
   return Layer.mergeAll(models, harnesses, settings, queueing, mcp).pipe(
-    Layer.provideMerge(SqliteStore.layer({ path, synchronous: options.settings.synchronous ?? "NORMAL" })),
+    Layer.provideMerge(storeOf(path, options)),
     Layer.provideMerge(ActorSystem.layer()),
   )
 }
@@ -125,7 +143,9 @@ const servicesOf = (path: string, options: NodeOptions) => {
 const own = (lease: Lease, options: NodeOptions): Effect.Effect<SessionsService, Failure | OpenError, Scope.Scope> =>
   Effect.gen(function* () {
     const scope = yield* Effect.scope
-    const context = yield* Layer.buildWithScope(Layer.provide(nodeLayer, servicesOf(lease.path, options)), scope)
+    const context = yield* Layer.buildWithScope(Layer.provideMerge(nodeLayer, servicesOf(lease.path, options)), scope)
+    const system = Context.get(context, ActorSystem)
+    options.observer?.node({ deadLetters: () => system.deadLetters })
     return yield* Effect.provide(Sessions, context)
   })
 

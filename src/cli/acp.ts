@@ -5,6 +5,7 @@ import { homedir } from "node:os"
 import { Effect, Either } from "effect"
 import { readGatewaySettings } from "../domain/gateway-settings.ts"
 import { envValue } from "../models/settings.ts"
+import { makeClientFiles } from "../protocols/acp/client-files.ts"
 import { authenticatorOf } from "../protocols/auth/tokens.ts"
 import type { Invocation } from "./arguments.ts"
 import { nodeOptionsOf } from "./context.ts"
@@ -33,7 +34,9 @@ const identity = ({ env, settings }: NodeOptions) => {
 }
 
 export const main = async (invocation: Invocation): Promise<number> => {
-  const options = withDefaults(nodeOptionsOf(invocation), invocation)
+  const base = withDefaults(nodeOptionsOf(invocation), invocation)
+  const clientFiles = makeClientFiles(base.settings.acp?.fsDelegation ?? "unsaved_only")
+  const options = { ...base, clientFiles }
   const { cwd, env, settings } = options
   const who = identity(options)
   return runCommand(
@@ -51,6 +54,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
         )
         const commands = makeCommands(places, yield* sessions.harnesses)
         yield* serveAcp(service, {
+          clientFiles,
           ...who,
           cwd,
           commands,

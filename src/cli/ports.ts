@@ -4,6 +4,8 @@
 import type { Effect, Scope } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
 import type { ExecutionMode } from "../domain/document.ts"
+import type { Observer } from "../observability/observer.ts"
+import type { ClientFilesService } from "../tools/client-files.ts"
 import type { Settings } from "./settings.ts"
 
 /** Why a node did not open: any typed error whose message is one line that says what to do. */
@@ -23,6 +25,10 @@ export interface NodeOptions {
   readonly mode?: ExecutionMode
   /** What this process is, for whoever meets it as the owner of the database, for example `super-pi chat`. */
   readonly program: string
+  /** Who counts what happens on the node. Default nobody. */
+  readonly observer?: Observer | undefined
+  /** What a client of this process knows of files better than the disk. Default: nothing. */
+  readonly clientFiles?: ClientFilesService
 }
 
 /**

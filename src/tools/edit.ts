@@ -6,6 +6,7 @@ import { access } from "node:fs/promises"
 import { Effect, Schema } from "effect"
 import { text } from "../domain/message.ts"
 import { writeAtomically } from "./atomic-write.ts"
+import { clientText } from "./client-files.ts"
 import { defineTool, toolFailure } from "./define.ts"
 import type { EditFault, EditOutput } from "./edits.ts"
 import { FileLocks } from "./file-lock.ts"
@@ -78,7 +79,11 @@ interface Loaded {
   readonly content: string
 }
 
-const load = (file: ExistingPath): Effect.Effect<Loaded, ToolFailure> =>
+/** An editor's text with the line ends of the file: editors keep them apart. */
+const withLineEnds = (buffer: string, content: string): string =>
+  content.includes("\r\n") && !buffer.includes("\r\n") ? buffer.replace(/\n/g, "\r\n") : buffer
+
+const load = (file: ExistingPath, context: ToolContext): Effect.Effect<Loaded, ToolFailure> =>
   Effect.gen(function* () {
     const { given, stat } = file
     if (stat.size > editBytes) {
@@ -95,7 +100,8 @@ const load = (file: ExistingPath): Effect.Effect<Loaded, ToolFailure> =>
         toolFailure(name, `${given}: expected a text file, got ${what}. Use bash to change it.`),
       )
     }
-    return { format, content }
+    const buffer = yield* clientText(context, file.canonical)
+    return { format, content: buffer === null ? content : withLineEnds(buffer, content) }
   })
 
 const present = (
@@ -128,8 +134,9 @@ const present = (
   }
 }
 
-const execute = (args: typeof Parameters.Type, { workspace }: ToolContext) =>
+const execute = (args: typeof Parameters.Type, context: ToolContext) =>
   Effect.gen(function* () {
+    const { workspace } = context
     const instead = "Give the name of a file in it."
     const first = yield* fileTarget(name, workspace, args.path, instead, "write")
     const locks = yield* FileLocks
@@ -137,7 +144,7 @@ const execute = (args: typeof Parameters.Type, { workspace }: ToolContext) =>
       [first.canonical],
       Effect.gen(function* () {
         const file = yield* fileTarget(name, workspace, args.path, instead, "write")
-        const { format, content } = yield* load(file)
+        const { format, content } = yield* load(file, context)
         const edits = args.edits.map((edit) => ({ ...edit, replaceAll: edit.replaceAll ?? false }))
         const advice = "Make smaller edits, or use bash."
         const edited = yield* sandboxed(name, "edit", { text: content, edits, diffLines }, textWork, advice)

@@ -5,6 +5,7 @@ import { constants } from "node:fs"
 import type { FileHandle } from "node:fs/promises"
 import { Effect, Schema } from "effect"
 import { text, type UserPart } from "../domain/message.ts"
+import { clientText } from "./client-files.ts"
 import { defineTool, toolFailure } from "./define.ts"
 import { describeBinary, type ImageInfo, sniffImage } from "./file-kind.ts"
 import { counted, lineChars, maxImageChars, maxImageSide, outputChars, sizeText } from "./limits.ts"
@@ -69,6 +70,8 @@ interface TextPage {
   readonly window: LineWindow
   /** Whether the whole file was seen, so that `window.count` is its number of lines. */
   readonly whole: boolean
+  /** Whether it is the text of an editor's buffer. */
+  readonly unsaved?: boolean
 }
 
 const readLines = async (
@@ -103,7 +106,7 @@ const present = (
   page: TextPage,
   offset: number,
 ): Effect.Effect<ToolResult, ToolFailure> => {
-  const { window, whole } = page
+  const { unsaved = false, whole, window } = page
   const { lines } = window
   const total = whole ? window.count : null
   const stored = format.encoding === "utf-8" ? null : `stored as ${format.encoding.toUpperCase()}`
@@ -124,6 +127,7 @@ const present = (
   }
   if (window.crlf) notes.push("Line ends are CRLF.")
   if (stored !== null) notes.push(`The file is ${stored}.`)
+  if (unsaved) notes.push("With changes in the editor that are not saved yet.")
   if (whole && total !== 0 && last === total && !window.endsWithNewline)
     notes.push("No newline at the end of the file.")
   const output = body.join("\n") + (notes.length === 0 ? "" : `${body.length === 0 ? "" : "\n\n"}[${notes.join(" ")}]`)
@@ -133,6 +137,7 @@ const present = (
     endLine: lines.length === 0 ? 0 : last,
     totalLines: total,
     truncated: total === null || last < total || lines.some(({ cut }) => cut > 0),
+    ...(unsaved ? { unsaved } : {}),
   }
   return Effect.succeed({
     output: [text(output)],
@@ -166,6 +171,12 @@ const execute = (args: typeof Parameters.Type, context: ToolContext): Effect.Eff
       }
       const offset = args.offset ?? 1
       const window = new LineWindow({ offset, limit: args.limit ?? defaultLines, lineChars, totalChars: outputChars })
+      const buffer = yield* clientText(context, file.canonical)
+      if (buffer !== null) {
+        window.feed(buffer)
+        window.end()
+        return yield* present(file, format, { window, whole: true, unsaved: true }, offset)
+      }
       const page = yield* Effect.tryPromise({
         try: (signal) => readLines(handle, format, window, signal),
         catch: (error) => fileFailure(name, args.path, error),

@@ -43,6 +43,8 @@ export interface SessionPlace {
 export interface AcpSession {
   readonly place: SessionPlace
   readonly choices: () => Choices
+  /** What the editor has of a file, by the path that it knows. */
+  readonly readFile: (path: string, signal: AbortSignal) => Promise<string>
   /** Takes over what was chosen; a mode comes as an event. */
   readonly chose: (state: SessionState) => void
   readonly prompt: (prompt: {
@@ -185,6 +187,7 @@ export const openSession = (
 
     return {
       place,
+      readFile: async (path, signal) => (await editor.readFile(sessionId, path, signal)).content,
       choices: () => view.choices ?? { model: "", mode: catalog.rules.ownMode, effort: null, harness: null },
       chose: (state) => {
         const { choices } = view
