@@ -134,7 +134,10 @@ export const makeAdmissions = (options: {
       const { address, incoming, method, url } = head
       const path = url.pathname
       const { host, origin } = incoming.headers
-      const verdict = judgeOrigin(origins, host, origin)
+      const judged = judgeOrigin(origins, host, origin)
+      const isGroups = origin !== undefined && groupOf(groups, path)?.allowsOrigin?.(origin) === true
+      const verdict =
+        !judged.ok && judged.code === "origin_not_allowed" && isGroups ? { ok: true as const, cors: origin } : judged
       const refuse = (problem: Problem, principal = "", group = groupOf(groups, path)): Refusal => ({
         type: "problem",
         group,

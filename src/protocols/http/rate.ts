@@ -25,7 +25,7 @@ export const take = (
   const elapsed = bucket === undefined ? 0 : Math.max(0, now - bucket.at)
   const left = bucket === undefined ? burst : Math.min(burst, bucket.left + (elapsed * rate) / 1000)
   if (left >= 1) return { bucket: { left: left - 1, at: now }, waitMs: 0 }
-  return { bucket: { left, at: now }, waitMs: Math.ceil(((1 - left) * 1000) / rate) }
+  return { bucket: { left, at: now }, waitMs: Math.ceil(((1 - left) * 1000) / rate - 1e-6) }
 }
 
 const maxKeys = 10_000

@@ -125,5 +125,7 @@ export interface RouteGroup {
   readonly prefixes: ReadonlyArray<string>
   readonly routes: ReadonlyArray<Route>
   readonly upgrades?: ReadonlyArray<UpgradeRoute>
+  /** Origins of web pages that may call it while no token is configured, besides those of the settings. Default none. */
+  readonly allowsOrigin?: (origin: string) => boolean
   readonly problem: (problem: Problem) => HttpReply
 }
