@@ -6,6 +6,7 @@ import { defaultPolicy, type Policy } from "./actors/conversation/machine/data.t
 import type { ConversationSettingsService } from "./actors/conversation/settings.ts"
 import type { Prices } from "./domain/budget.ts"
 import type { Effort, ExecutionMode } from "./domain/document.ts"
+import type { Observer } from "./observability/observer.ts"
 import { defaultWorkspaceSettings, type WorkspaceSettings } from "./tools/workspace-settings.ts"
 
 /** How long an idle conversation stays in memory, in ms. */
@@ -25,6 +26,8 @@ export const nodeSettings = (options: {
   readonly policy?: Partial<Policy> | undefined
   readonly idleMs?: number | undefined
   readonly prices?: Prices | undefined
+  readonly observer?: Observer | undefined
+  readonly traceModels?: boolean | undefined
 }): ConversationSettingsService => ({
   node: options.node ?? nodeName(),
   policy: { ...defaultPolicy, ...options.policy },
@@ -36,4 +39,6 @@ export const nodeSettings = (options: {
   platform: `${platform()} ${release()}`,
   idleMs: options.idleMs ?? idleMs,
   prices: options.prices ?? {},
+  ...(options.observer === undefined ? {} : { observer: options.observer }),
+  traceModels: options.traceModels ?? false,
 })

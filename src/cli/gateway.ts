@@ -10,9 +10,11 @@ import { gatewaySettingsOf } from "./gateway-settings.ts"
 import { mcpServiceOf } from "./mcp-service.ts"
 import { openSessions } from "./node.ts"
 import * as option from "./options.ts"
+import { version } from "./package.ts"
 import { protocolServiceOf } from "./protocol-service.ts"
 import { runCommand } from "./runtime.ts"
 import { withDefaults } from "./serve-options.ts"
+import { modelSettings } from "./settings.ts"
 
 const portOf = (word: string | undefined): number => {
   const port = /^\d{1,5}$/.test(word ?? "") ? Number(word) : -1
@@ -27,20 +29,23 @@ export const main = async (invocation: Invocation): Promise<number> => {
   return runCommand(
     () =>
       Effect.gen(function* () {
-        const [{ serveGateway }, { gatewayLog }, { mcpRoutes }] = yield* Effect.promise(() =>
+        const [{ serveGateway }, { gatewayLog }, { mcpRoutes }, { makeMetrics }] = yield* Effect.promise(() =>
           Promise.all([
             import("../protocols/gateway.ts"),
             import("./gateway-log.ts"),
             import("../protocols/mcp/server/http.ts"),
+            import("../observability/metrics.ts"),
           ]),
         )
-        const sessions = yield* openSessions(options)
+        const metrics = makeMetrics({ version: version(), prices: modelSettings(options.settings).prices ?? {} })
+        const sessions = yield* openSessions({ ...options, observer: metrics.observer })
         const service = yield* protocolServiceOf(sessions, options)
         const mcp = yield* mcpRoutes({ ...options.settings.mcp, ...(yield* mcpServiceOf(service, options)) })
         const gateway = yield* serveGateway(service, {
           port,
           host: invocation.get(option.host) ?? envValue(options.env, "SUPER_PI_GATEWAY_BIND"),
           settings,
+          metrics,
           tokens: options.env.SUPER_PI_GATEWAY_TOKEN,
           log: gatewayLog((line) => process.stderr.write(`${line}\n`), invocation.get(option.verbose) === true),
           groups: [mcp],
