@@ -50,6 +50,9 @@ const isUndelivered = (error: unknown): boolean => chainOf(error).some((one) => 
 export const connectErrorOf = (error: unknown): ConnectError => {
   if (error instanceof ConnectError) return error
   if (wantsLogin(error)) return new ConnectError("login", "the server wants a login")
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
+    return new ConnectError("unreachable", "it did not answer the handshake in time (mcpStartupTimeoutMs)")
+  }
   return new ConnectError("unreachable", messageOf(error))
 }
 

@@ -193,6 +193,7 @@ class OpenConnection {
     try {
       this.#options.onTools(toolsOf(await this.#list(this.#options.startupMs)))
     } catch (error) {
+      if (this.#closing || this.#lost) return
       this.#options.log(`the list of tools was not read again: ${messageOf(error)}`)
     }
   }
@@ -237,7 +238,8 @@ class OpenConnection {
   #trouble(error: Error): void {
     if (this.#closing) return
     const message = messageOf(error)
-    if (/unknown message ID/.test(message)) return
+    // What belongs to a request that is over.
+    if (/unknown (?:message ID|token)/.test(message)) return
     this.#options.log(message)
     if (/Maximum reconnection attempts/.test(message)) this.#gone("the server does not answer any more")
   }
