@@ -52,10 +52,8 @@ export const ToolView = Schema.Struct({
 })
 export type ToolView = typeof ToolView.Type
 
-/** Everything that a watcher needs to join in the middle. */
-export const SessionState = Schema.Struct({
-  conversation_id: ConversationId,
-  state: MachineState,
+/** What a conversation is called, and what it runs with. */
+const choices = {
   model: Schema.String,
   mode: Schema.String,
   /** Absent where it follows the node's default. */
@@ -66,6 +64,13 @@ export const SessionState = Schema.Struct({
   harness: Schema.optionalWith(Schema.NullOr(Schema.String), { default: () => null }),
   cwd: Schema.NullOr(Schema.String),
   title: Schema.NullOr(Schema.String),
+}
+
+/** Everything that a watcher needs to join in the middle. */
+export const SessionState = Schema.Struct({
+  conversation_id: ConversationId,
+  state: MachineState,
+  ...choices,
   turn_id: Schema.NullOr(TaskId),
   /** Partial answer of the response being streamed. */
   partial: Schema.NullOr(Schema.Struct({ text: Schema.String, thinking: Schema.String })),
@@ -141,6 +146,8 @@ export const Event = Schema.Union(
   }),
   event("state_changed", { from: MachineState, to: MachineState }),
   event("mode_changed", { mode: Schema.String }),
+  /** Something of what a snapshot says of these changed; all of them, as they are now. */
+  event("session_changed", choices),
   event("usage_updated", { usage: Usage, total: Usage }),
   event("compaction_started", { task_id: TaskId, reason: CompactionReason, mode: CompactionMode }),
   /** Tokens are estimates; `tokens_after` and `entry_id` are null where nothing was placed, `error` says why it failed. */

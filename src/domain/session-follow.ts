@@ -2,8 +2,8 @@
  * What a watcher knows of a conversation after each event: a snapshot, carried on by its tail. Pure.
  *
  * Carried on are the state, the turn, the model, the mode, the partial answer, running calls, the queue, the retry, a parked run,
- * compactions, questions, subagents, the plan and the tokens. No event tells of the rest (`effort`, `harness`, `cwd`, `title`, `entries`):
- * it is as old as the snapshot.
+ * compactions, questions, subagents, the plan, the tokens, the title and the choices. No event tells of the rest (`entries`, the attempts of a
+ * compaction, how far an output is kept): it is as old as the snapshot.
  */
 import type { Event, MachineState, SessionState, ToolView } from "./event.ts"
 import type { QuestionView } from "./question.ts"
@@ -99,6 +99,12 @@ const change = (session: SessionState, event: Exclude<Event, { readonly type: "s
       return entered(session, event.to, event.turn_id)
     case "mode_changed":
       return { ...session, mode: event.mode }
+    case "session_changed": {
+      const { cwd, effort, harness, mode, model, structured, title } = event
+      const { effort: _, structured: __, ...rest } = session
+      const kept = effort === undefined ? {} : { effort }
+      return { ...rest, ...kept, ...(structured === undefined ? {} : { structured }), cwd, harness, mode, model, title }
+    }
     case "usage_updated":
       return { ...session, usage: event.total }
     case "compaction_started": {

@@ -40,7 +40,7 @@ import { observedModels } from "./observe-models.ts"
 import { streamed, withActions } from "./pieces.ts"
 import type { Services } from "./services.ts"
 import { heldUpIn, justSettled, settledIn } from "./settle.ts"
-import { viewOf } from "./view.ts"
+import { type Choices, choicesOf, sameChoices, viewOf } from "./view.ts"
 import { Workbench } from "./workbench.ts"
 
 /** First wait before a refused commit is tried again, doubled up to the second figure, in ms. */
@@ -65,6 +65,13 @@ export class Shell {
   private followUps: Array<MachineAction<ConversationMessage>> = []
   private readonly waiters = new Map<SubmissionId, Array<Reply<Settled>>>()
   readonly workbench: Workbench
+  /** The choices as watchers know them, and what they came from. */
+  private told: {
+    readonly agent: Data["agent"]
+    readonly title: string | null
+    readonly model: string
+    readonly choices: Choices
+  } | null = null
   /** Null where nobody looks. */
   readonly observed: Observed | null
 
@@ -176,6 +183,7 @@ export class Shell {
       const effect = this.perform(action, now)
       if (effect !== null) later.push(effect)
     }
+    this.tellChoices(now)
     const to = this.data.state
     if (to !== from) {
       this.hub.publish({ type: "state_changed", from, to }, this.turn, now)
@@ -193,6 +201,20 @@ export class Shell {
     return later.length === 0
       ? Effect.succeed(change)
       : Effect.as(Effect.forEach(later, identity, { discard: true }), change)
+  }
+
+  /** Tells watchers of a title, a model and so on that is another now; most decisions change none of what these come from. */
+  private tellChoices(now: number): void {
+    const { view } = this.workbench
+    const { agent, conversation, run } = view
+    const model = run?.model ?? ""
+    const { told } = this
+    if (told !== null && told.agent === agent && told.title === conversation.title && told.model === model) return
+    const choices = choicesOf(view, this.services)
+    this.told = { agent, title: conversation.title, model, choices }
+    // Before the first one nobody watches.
+    if (told === null || sameChoices(told.choices, choices)) return
+    this.hub.publish({ type: "session_changed", ...choices }, this.turn, now)
   }
 
   /** Looks later whether the actor may leave memory. */

@@ -22,17 +22,35 @@ const subagentsOf = ({ children }: Run): NonNullable<SessionState["subagents"]> 
     running: task.status === "running",
   }))
 
+export type Choices = Pick<SessionState, "model" | "mode" | "effort" | "structured" | "harness" | "cwd" | "title">
+
+export const sameChoices = (a: Choices, b: Choices): boolean =>
+  a.model === b.model &&
+  a.mode === b.mode &&
+  a.effort === b.effort &&
+  a.structured === b.structured &&
+  a.harness === b.harness &&
+  a.cwd === b.cwd &&
+  a.title === b.title
+
+/** What it is called, and what it runs with: what `session_changed` tells. */
+export const choicesOf = ({ agent, conversation, run }: Data, { defaultModel, settings }: Defaults): Choices => ({
+  model: run?.model !== undefined && run.model !== "" ? run.model : (agent.model ?? defaultModel),
+  mode: agent.mode ?? settings.defaultMode,
+  harness: agent.harness ?? null,
+  cwd: agent.cwd ?? settings.defaultCwd,
+  title: conversation.title,
+  ...(agent.effort === undefined ? {} : { effort: agent.effort }),
+  ...(agent.outputSchema === undefined || agent.outputSchema === null ? {} : { structured: true as const }),
+})
+
 /** `seq_no` is the newest event's number. */
-export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: number): SessionState => {
-  const { agent, parked, run } = data
+export const viewOf = (data: Data, defaults: Defaults, seqNo: number): SessionState => {
+  const { parked, run } = data
   return {
     conversation_id: data.conversation.id,
     state: data.state,
-    model: run?.model !== undefined && run.model !== "" ? run.model : (agent.model ?? defaultModel),
-    mode: agent.mode ?? settings.defaultMode,
-    harness: agent.harness ?? null,
-    cwd: agent.cwd ?? settings.defaultCwd,
-    title: data.conversation.title,
+    ...choicesOf(data, defaults),
     turn_id: run?.generation.id ?? parked?.generation.id ?? null,
     partial: run !== null && (run.partial.text !== "" || run.partial.thinking !== "") ? run.partial : null,
     tools: (run?.calls ?? [])
@@ -55,7 +73,5 @@ export const viewOf = (data: Data, { defaultModel, settings }: Defaults, seqNo: 
     usage: sumUsage(data.usage.models),
     entries: data.entryCount,
     seq_no: seqNo,
-    ...(agent.effort === undefined ? {} : { effort: agent.effort }),
-    ...(agent.outputSchema === undefined || agent.outputSchema === null ? {} : { structured: true as const }),
   }
 }

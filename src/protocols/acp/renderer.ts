@@ -201,6 +201,7 @@ const one = (view: View, event: Event): Said => {
       const left = over ? [...view.calls].filter(([, call]) => !call.started) : []
       return each(view, left, (now, [id, { name }]) => ended(now, id, name, { failed: true, content: [] }))
     }
+    case "session_changed":
     case "submission_updated":
     case "subagent_started":
     case "subagent_finished":

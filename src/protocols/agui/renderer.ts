@@ -128,6 +128,7 @@ const speak = (s: Speech, event: Exclude<Event, { readonly type: "snapshot" }>):
       break
     case "retry_scheduled":
     case "mode_changed":
+    case "session_changed":
     case "plan_updated":
     case "compaction_started":
       // The state document says it.

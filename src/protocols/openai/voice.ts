@@ -174,6 +174,7 @@ const ofOurs = (voice: Voice, event: Event): Step => {
     case "tool_output":
     case "state_changed":
     case "mode_changed":
+    case "session_changed":
     case "compaction_completed":
     case "permission_request":
     case "ui_request":

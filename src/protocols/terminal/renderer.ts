@@ -264,6 +264,8 @@ const render = (view: View, event: Event): Said => {
     }
     case "mode_changed":
       return alone({ ...view, mode: event.mode }, [line("dim", `mode: ${oneLine(event.mode)}`)])
+    case "session_changed":
+      return [{ ...view, model: event.model }, []]
     case "submission_updated": {
       const queued = new Set(view.queued)
       if (event.status === "queued") queued.add(event.submission_id)
