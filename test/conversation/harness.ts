@@ -14,6 +14,7 @@ import type { ConversationId } from "../../src/domain/ids.ts"
 import { text } from "../../src/domain/message.ts"
 import { Models } from "../../src/models/model.ts"
 import { makeModels } from "../../src/models/service.ts"
+import type { Observer } from "../../src/observability/observer.ts"
 import { SqliteStore } from "../../src/storage/sqlite/store.ts"
 import { Store, type StoreService } from "../../src/storage/store.ts"
 import { nodeLayer } from "../../src/supervisors/node.ts"
@@ -38,6 +39,7 @@ export interface NodeOptions {
   readonly tools?: ReadonlyArray<Tool>
   readonly policy?: Partial<Policy>
   readonly idleMs?: number
+  readonly observer?: Observer
   /** Stands between the node and its store. */
   readonly wrapStore?: (store: StoreService) => StoreService
 }
@@ -53,6 +55,7 @@ export const nodeAt = (path: string, options: NodeOptions) => {
     confined: true,
     platform: "test",
     idleMs: options.idleMs ?? 30_000,
+    ...(options.observer === undefined ? {} : { observer: options.observer }),
   })
   const services = Layer.mergeAll(
     Layer.map(SqliteStore.layer({ path }), (context) => {
