@@ -17,12 +17,19 @@ import { firstFault } from "./errors.ts"
 /** Requests of an editor that run at once; further ones are answered busy. */
 export const requestLimit = 256
 
-type Read = { readonly message: AnyMessage } | { readonly error: { readonly code: number; readonly message: string } }
+type Id = string | number | null
 
-const parseError = (reason: string): Read => ({ error: { code: -32700, message: `Parse error: ${reason}` } })
-const invalidRequest = (reason: string): Read => ({ error: { code: -32600, message: `Invalid Request: ${reason}` } })
+type Read =
+  | { readonly message: AnyMessage }
+  | { readonly id: Id; readonly error: { readonly code: number; readonly message: string } }
 
-const isId = (value: unknown): boolean =>
+const parseError = (reason: string): Read => ({ id: null, error: { code: -32700, message: `Parse error: ${reason}` } })
+const invalidRequest = (reason: string, id: Id = null): Read => ({
+  id,
+  error: { code: -32600, message: `Invalid Request: ${reason}` },
+})
+
+const isId = (value: unknown): value is Id =>
   value === null || typeof value === "string" || (typeof value === "number" && Number.isFinite(value))
 
 /** What a line holds; null for a blank one. Never throws. */
@@ -40,10 +47,11 @@ export const readLine = (line: Line): Read | null => {
   }
   if (Array.isArray(value)) return invalidRequest("expected one message, got an array: batches are not supported")
   if (!isRecord(value)) return invalidRequest("expected an object")
-  if (value.jsonrpc !== "2.0") return invalidRequest('jsonrpc: expected "2.0"')
   if ("id" in value && !isId(value.id)) return invalidRequest("id: expected a string, a number or null")
+  const id = isId(value.id) ? value.id : null
+  if (value.jsonrpc !== "2.0") return invalidRequest('jsonrpc: expected "2.0"', id)
   const isCall = typeof value.method === "string"
-  if (!isCall && ("method" in value || !("id" in value))) return invalidRequest("method: expected a string")
+  if (!isCall && ("method" in value || !("id" in value))) return invalidRequest("method: expected a string", id)
   // What was checked is what a message is; an answer is checked by who asked.
   return { message: value as unknown as AnyMessage }
 }
@@ -110,7 +118,7 @@ export const makeStream = (streams: {
           if (admit(read.message)) return read.message
         } else {
           yield* outlet.room
-          refuse(null, read.error)
+          refuse(read.id, read.error)
         }
         continue
       }

@@ -4,11 +4,12 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { Effect, type Scope } from "effect"
+import { Effect, Layer, type Scope } from "effect"
 import { Sessions, type SessionsService } from "../../../src/actors/sessions.ts"
 import type { ScriptStep } from "../../../src/models/providers/script-file.ts"
 import type { ListedModel, ProtocolService } from "../../../src/protocols/service.ts"
 import { SuperPi } from "../../../src/super-pi.ts"
+import { ClientFiles, type ClientFilesService } from "../../../src/tools/client-files.ts"
 import { protocolService } from "../service.ts"
 
 /** What the model answers to an input that fits. */
@@ -38,7 +39,7 @@ export interface Node {
 export const onNode = <A>(
   rules: ReadonlyArray<Rule>,
   use: (node: Node) => Effect.Effect<A, unknown, Scope.Scope>,
-  path?: string,
+  { files, path }: { readonly path?: string; readonly files?: ClientFilesService } = {},
 ): Promise<A> => {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), "super-pi-acp-")))
   const workspace = join(directory, "work")
@@ -59,7 +60,7 @@ export const onNode = <A>(
           models: { model: "script/test", script: { rules } as never },
           harness: "super-pi-code",
           paths,
-        }),
+        }).pipe(Layer.provide(files === undefined ? Layer.empty : Layer.succeed(ClientFiles, files))),
       ),
       Effect.ensuring(Effect.sync(() => rmSync(directory, { recursive: true, force: true }))),
     ),

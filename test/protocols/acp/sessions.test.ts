@@ -139,7 +139,7 @@ describe("a stored session", () => {
           yield* promise(() => editor.agent.request("session/prompt", prompt(opened.sessionId, "hello")))
           return opened.sessionId
         }),
-      path,
+      { path },
     )
     await onNode(
       rules,
@@ -152,7 +152,7 @@ describe("a stored session", () => {
           expect(editor.said("user_message_chunk")).toBe("hello")
           expect(editor.faults).toEqual([])
         }),
-      path,
+      { path },
     )
   })
 })
