@@ -99,6 +99,7 @@ export const readChat = (value: unknown, headers: IncomingHttpHeaders): ChatAske
     mode: modeOf(headers, body),
     content,
     instructions: system.length === 0 ? null : system.join("\n\n"),
+    instructsEach: false,
     history: before,
     schema: schemaOf(body.response_format, "response_format"),
     schemaParam: "response_format",

@@ -18,6 +18,7 @@ import { reading } from "./fields.ts"
 import type { Locks } from "./locks.ts"
 import { errorObject, failureProblem, turnProblem } from "./problems.ts"
 import { type ChatItem, type ChatOptions, type ChatView, chatRenderer, renderAll, sayAll } from "./renderer.ts"
+import type { Asked } from "./request.ts"
 import { enter, needsChange, prepare, type Room } from "./session.ts"
 import { type Follower, runTurn, type Turn } from "./turn.ts"
 import { type Check, valuedOf } from "./value.ts"
@@ -43,7 +44,7 @@ export const checkFor = (
 export const seconds = Effect.map(Clock.currentTimeMillis, (ms) => Math.floor(ms / 1000))
 
 /** Under which request id an input is submitted: the same key is the same input. */
-export const requestIdOf = ({ key }: Pick<ChatAsked, "key">): string | null => (key === null ? null : `openai:${key}`)
+const requestIdOf = ({ key }: Pick<ChatAsked, "key">): string | null => (key === null ? null : `openai:${key}`)
 
 export const turnOf = (
   { service }: Parts,
@@ -61,7 +62,7 @@ export const turnOf = (
 /** One turn, alone on its conversation, set up as asked. */
 export const takeTurn = (
   parts: Parts,
-  asked: ChatAsked,
+  asked: Asked,
   room: Room,
   turn: Turn,
   follower: Follower,
@@ -73,7 +74,7 @@ export const takeTurn = (
     ),
   )
 
-const stopping: Problem = {
+export const stopping: Problem = {
   status: 503,
   code: "draining",
   message: "the server stops; the turn goes on when it starts again",

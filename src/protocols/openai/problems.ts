@@ -59,6 +59,9 @@ export const failureProblem = (failure: Failure): Problem => {
     case "InvalidRequest": {
       const param = params[failure.path] ?? failure.path
       const told = `${param}: expected ${failure.expected}, got ${failure.actual}`
+      if (param === "previous_response_id") {
+        return { status: 404, code: "previous_response_not_found", message: told, param }
+      }
       if (param === "model") return { status: 404, code: "model_not_found", message: told, param }
       return { status: 400, code: "invalid_params", message: told, param }
     }

@@ -19,7 +19,7 @@ import { unansweredAs } from "./voice.ts"
 export const isInput = ({ kind, model }: Pick<Entry, "kind" | "model">): boolean =>
   kind === EntryKind.user || (!kind.startsWith("pi.") && model.some((message) => message.role === "user"))
 
-/** The entries of the run behind an input, up to its answer or to the next input. */
+/** The entries of the run behind an input, up to the next input behind its answer: the results of a last call follow the answer. */
 export const entriesOf = (
   transcript: ReadonlyArray<Entry>,
   { entry_id, placed_entry_id }: Pick<Settled, "entry_id" | "placed_entry_id">,
@@ -27,7 +27,7 @@ export const entriesOf = (
   const from = transcript.findIndex((entry) => entry.id === placed_entry_id)
   if (from < 0) return []
   const behind = transcript.slice(from + 1)
-  const next = behind.findIndex((entry) => (entry_id === null ? isInput(entry) : entry.id > entry_id))
+  const next = behind.findIndex((entry) => isInput(entry) && (entry_id === null || entry.id > entry_id))
   return next < 0 ? behind : behind.slice(0, next)
 }
 

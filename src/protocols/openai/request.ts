@@ -26,6 +26,8 @@ export interface Asked {
   readonly content: ReadonlyArray<UserPart>
   /** The system prompt of the client, or null. */
   readonly instructions: string | null
+  /** Whether they count for this and later turns of a conversation that is there, or only where one is created. */
+  readonly instructsEach: boolean
   /** What came before the input: read only where the conversation has nothing yet. May throw `InvalidRequest`. */
   readonly history: () => ReadonlyArray<Message>
   /** The answer is a value that fits it; null: words. */

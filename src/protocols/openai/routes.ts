@@ -1,5 +1,5 @@
 /**
- * The OpenAI-compatible routes: models and chat completions. docs/openai.md.
+ * The OpenAI-compatible routes: models, chat completions and responses. docs/openai.md.
  */
 import { Effect } from "effect"
 import type { GatewayLog } from "../http/log.ts"
@@ -9,6 +9,8 @@ import { asProblem, chatHandler } from "./chat.ts"
 import { makeLocks } from "./locks.ts"
 import { listModels } from "./models.ts"
 import { problemReply } from "./problems.ts"
+import { createResponse } from "./responses.ts"
+import { cancelResponse, deleteResponse, readResponseById } from "./stored-responses.ts"
 
 export interface OpenAiOptions {
   readonly log: GatewayLog
@@ -43,6 +45,10 @@ export const openaiRoutes = (service: ProtocolService, { log }: OpenAiOptions): 
         handle: ({ params }) => model(`${params.provider}/${params.name}`),
       },
       { method: "POST", path: "/v1/chat/completions", handle: chatHandler(parts) },
+      { method: "POST", path: "/v1/responses", handle: createResponse(parts) },
+      { method: "GET", path: "/v1/responses/:id", handle: readResponseById(parts) },
+      { method: "DELETE", path: "/v1/responses/:id", handle: deleteResponse(parts) },
+      { method: "POST", path: "/v1/responses/:id/cancel", handle: cancelResponse(parts) },
     ],
     problem: problemReply,
   }

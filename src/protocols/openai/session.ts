@@ -12,7 +12,7 @@ import type { AgentDocument } from "../../domain/document.ts"
 import type { SessionState } from "../../domain/event.ts"
 import type { Failure } from "../../domain/failure.ts"
 import { InvalidRequest } from "../../domain/failure.ts"
-import { ConversationId } from "../../domain/ids.ts"
+import { ConversationId, type EntryId } from "../../domain/ids.ts"
 import type { HttpHeaders } from "../http/route.ts"
 import { remoteAgent } from "../remote.ts"
 import type { ProtocolService } from "../service.ts"
@@ -122,6 +122,7 @@ const changesFor = (
       ...(harness === undefined || harness === state.harness ? {} : { harness }),
       ...(model === undefined || sameModel(state, model) ? {} : { model }),
       ...(mode === undefined ? {} : { mode }),
+      ...(asked.instructsEach && asked.instructions !== null ? { instructions: asked.instructions } : {}),
       ...(asked.schema !== null
         ? { outputSchema: asked.schema }
         : state.structured === true
@@ -142,6 +143,31 @@ export const prepare = (service: ProtocolService, asked: Asked, target: Target):
     if (Object.keys(agent).length > 0) yield* service.sessions.configure({ ...target, agent })
   })
 
+/** A conversation that is there, for a request that goes on in it. */
+export const roomOf = (service: ProtocolService, asked: Asked, target: Target): Effect.Effect<Room, Failure> =>
+  Effect.gen(function* () {
+    const state = yield* service.sessions.state(target)
+    yield* checkImages(service, asked, state.model)
+    return { target, state, created: false, headers: idHeader(target) }
+  })
+
+/** A fork behind an entry, for a request that goes another way from there. */
+export const forked = (
+  service: ProtocolService,
+  asked: Asked,
+  from: Target,
+  entryId: EntryId,
+): Effect.Effect<Room, Failure> =>
+  Effect.gen(function* () {
+    const { principal = "local" } = from
+    const requestId = asked.key === null ? null : `openai:${asked.key}`
+    const fork = { ...from, entryId, agent: {}, title: null, requestId }
+    const { conversation_id: conversationId } = yield* service.sessions.fork(fork)
+    return yield* roomOf(service, asked, { conversationId, principal })
+  })
+
+const idHeader = ({ conversationId }: Target): HttpHeaders => ({ "x-conversation-id": String(conversationId) })
+
 /** The conversation of a request, seeded. What it cannot have is told here, while the answer can still be a status. */
 export const enter = (service: ProtocolService, asked: Asked, principal: string): Effect.Effect<Room, Failure> =>
   Effect.gen(function* () {
@@ -151,7 +177,7 @@ export const enter = (service: ProtocolService, asked: Asked, principal: string)
     if (isEmpty(state)) yield* seed(sessions, target, asked)
     const { session } = asked.place
     const headers = {
-      "x-conversation-id": String(target.conversationId),
+      ...idHeader(target),
       // A header carries visible ASCII only; any other name is known to the client anyway.
       ...(session !== null && asked.place.conversation === null && /^[\x21-\x7e]+$/.test(session)
         ? { "x-session-id": session }

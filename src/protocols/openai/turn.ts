@@ -48,21 +48,29 @@ const watching = ({ sessions, target }: Turn): Effect.Effect<Pull, never, Scope.
 
 const hasEnded = (status: string): boolean => status === "done" || status === "unanswered"
 
-const statusOf = ({ sessions, target }: Turn, submissionId: SubmissionId) =>
+const statusOf = ({ sessions, target }: Pick<Turn, "sessions" | "target">, submissionId: SubmissionId) =>
   Effect.map(sessions.submission({ ...target, submissionId, requestId: null }), ({ status }) => status)
 
-/** Nobody waits for the turn any more. Whatever is in the way is not the client's business. */
-const abandon = (turn: Turn, submissionId: SubmissionId): Effect.Effect<void> => {
-  const { sessions, target } = turn
-  const cancelled = Effect.flatMap(statusOf(turn, submissionId), (status) =>
+/** Nobody waits for an input any more: it is withdrawn where it is queued, its run is cancelled; one that ended stays as it is. */
+export const abandonSubmission = (
+  sessions: SessionsService,
+  target: Target,
+  submissionId: SubmissionId,
+): Effect.Effect<void, Failure> => {
+  const cancelled = Effect.flatMap(statusOf({ sessions, target }, submissionId), (status) =>
     status === "placed" ? Effect.asVoid(sessions.cancel(target)) : Effect.void,
   )
   return sessions.withdraw({ ...target, submissionId }).pipe(
     Effect.asVoid,
     Effect.catchAll(() => cancelled),
-    Effect.catchAllCause((cause) => Effect.logWarning("the turn of a client that left could not be cancelled", cause)),
   )
 }
+
+/** The client has gone: whatever is in the way is not its business. */
+const abandon = ({ sessions, target }: Turn, submissionId: SubmissionId): Effect.Effect<void> =>
+  Effect.catchAllCause(abandonSubmission(sessions, target, submissionId), (cause) =>
+    Effect.logWarning("the turn of a client that left could not be cancelled", cause),
+  )
 
 const settledOf = ({ sessions, target }: Turn, submissionId: SubmissionId) =>
   Effect.gen(function* () {
