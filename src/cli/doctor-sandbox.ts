@@ -9,7 +9,7 @@ import type { Settings } from "./settings.ts"
 const name = "sandbox"
 
 /** A trial runs each engine once. */
-export const checkSandbox = ({ sandbox = "off" }: Settings, probe = sandboxReport): Effect.Effect<Check> =>
+export const checkSandbox = ({ sandbox = "auto" }: Settings, probe = sandboxReport): Effect.Effect<Check> =>
   Effect.promise(async () => {
     const { engine, engines } = await probe()
     const why = engines.map((one) => `${one.engine}: ${one.works ? "works" : one.detail}`).join("; ")

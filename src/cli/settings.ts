@@ -42,7 +42,7 @@ export const Settings = Schema.Struct({
   ),
   /** Further directories with rules, skills, commands and hooks of the person; they take the place of SUPER_PI_DISCOVERY_ROOTS. */
   discoveryRoots: Schema.optional(Schema.Array(Schema.NonEmptyString)),
-  /** Walls around commands: never, where the host can, or else no commands; see docs/sandbox.md. Default `off`. */
+  /** Walls around commands: never, where the host can, or else no commands; see docs/sandbox.md. Default `auto`. */
   sandbox: Schema.optional(Schema.Literal("off", "auto", "required")),
   /** Directories that walled-in commands may write to beside the workspace. */
   sandboxWritable: Schema.optional(Schema.Array(AbsolutePath)),

@@ -84,7 +84,22 @@ const describe = ({ exit, timedOut }: Ended, seconds: number): string | undefine
   return exit.exitCode === 0 ? undefined : `Exit code ${exit.exitCode}.`
 }
 
-const present = (capture: OutputCapture, file: OutputFile, ended: Ended, seconds: number): ToolResult => {
+/** What a failure may come from that the command cannot know of. */
+const wallNote = ({ workspace: { sandbox } }: ToolContext): string =>
+  ` It ran in a sandbox: only the workspace and a /tmp of its own are writable, keys in the home directory are not there, ${
+    sandbox?.network === false ? "there is no network, " : ""
+  }and what it started has ended.`
+
+interface Presented {
+  readonly capture: OutputCapture
+  readonly file: OutputFile
+  readonly ended: Ended
+  readonly seconds: number
+  /** Of a command inside walls, for the case that it failed. */
+  readonly wallNote: string
+}
+
+const present = ({ capture, ended, file, seconds, wallNote }: Presented): ToolResult => {
   const { path = null } = file
   const saved =
     path === null
@@ -106,7 +121,7 @@ const present = (capture: OutputCapture, file: OutputFile, ended: Ended, seconds
     fullOutputPath: path,
   }
   return {
-    output: [text(note === undefined ? body : `${body}\n\n[${note}]`)],
+    output: [text(note === undefined ? body : `${body}\n\n[${note}${wallNote}]`)],
     structuredOutput: { ...facts, output: shown },
     details: { ...facts, bytes: capture.bytes, durationMs: ended.durationMs },
     isError: note !== undefined,
@@ -152,7 +167,8 @@ const execute = (args: typeof Parameters.Type, context: ToolContext): Effect.Eff
     yield* Fiber.join(delivery)
     if (capture.truncated || file.started) yield* Effect.promise(() => file.append(capture.release()))
     const durationMs = (yield* Clock.currentTimeMillis) - began
-    return present(capture, file, { exit, timedOut: Option.isNone(inTime), durationMs }, seconds)
+    const ended = { exit, timedOut: Option.isNone(inTime), durationMs }
+    return present({ capture, file, ended, seconds, wallNote: walls === null ? "" : wallNote(context) })
   }).pipe(Effect.scoped)
 
 export const bashTool = defineTool({
@@ -160,7 +176,7 @@ export const bashTool = defineTool({
   description: [
     "Runs a command with bash in the workspace root and gives its output (stdout and stderr together) and its exit code. There is no input and no terminal.",
     "Long output keeps its start and end and is saved to a file that the result names.",
-    "A background process (&) outlives the call; send its output to a file. Every call is a new shell: cd and variables do not carry over.",
+    "A background process (&) outlives the call, but not in a sandbox; send its output to a file. Every call is a new shell: cd and variables do not carry over.",
     "To look at files prefer read, grep, find and ls.",
   ].join(" "),
   parameters: Parameters,

@@ -6,7 +6,7 @@
 export type SandboxMode = "off" | "auto" | "required"
 
 export interface WorkspaceSettings {
-  /** Default `off`. `required` holds for every workspace, whatever that says. */
+  /** Default `auto`. `required` holds for every workspace, whatever that says. */
   readonly sandbox: SandboxMode
   /** Absolute directories that walled-in commands may write to beside the workspace. */
   readonly sandboxWritable: ReadonlyArray<string>
@@ -23,7 +23,7 @@ export interface WorkspaceSettings {
 }
 
 export const defaultWorkspaceSettings: WorkspaceSettings = {
-  sandbox: "off",
+  sandbox: "auto",
   sandboxWritable: [],
   hidden: [],
   knowledgePaths: [],
