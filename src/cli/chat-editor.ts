@@ -92,13 +92,22 @@ export const openEditor = (
   }
   const search = makeSearch(() => earlier, handlers.hint)
   const typed = drawn ? typedKeys(stdin, search) : null
+  let completing = false
   const completer = (line: string, done: (error: null, found: [Array<string>, string]) => void) => {
+    // What was typed meanwhile is not what was asked about.
+    if (completing) return done(null, [[], line])
+    completing = true
+    const end = (insert: string | null, token: string) => {
+      completing = false
+      const same = editor.line.slice(0, editor.cursor) === line
+      done(null, [insert === null || !same ? [] : [insert], token])
+    }
     void handlers.complete(line).then(
       ({ hint: lines, insert, token }) => {
         hint(lines)
-        done(null, [insert === null ? [] : [insert], token])
+        end(insert, token)
       },
-      () => done(null, [[], line]),
+      () => end(null, line),
     )
   }
   const editor = typed
@@ -125,7 +134,7 @@ export const openEditor = (
       appendHistory(options.historyFile, line)
       if (earlier[0] !== line) earlier.unshift(line)
     }
-    handlers.onLine(line, Math.floor(displayWidth(prompt + line) / Math.max(1, stdout.columns ?? 80)) + 1)
+    handlers.onLine(line, Math.floor(displayWidth(prompt + line) / (stdout.columns || 80)) + 1)
   })
   editor.on("SIGINT", () => {
     if (editor.line === "" || handlers.isRunning()) return handlers.onInterrupt()

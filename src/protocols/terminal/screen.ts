@@ -23,6 +23,17 @@ export interface Screen {
   readonly attach: (editor: Interface | null) => void
 }
 
+/**
+ * The size now: after a change, the stream itself is told a moment later than the terminal was. A size of 0, as where nobody set one, is
+ * none.
+ */
+const sizeOf = (stream: NodeJS.WriteStream): { readonly columns: number; readonly rows: number } => {
+  // A stream that is no terminal has no such method, whatever its type says.
+  const asked: unknown = Reflect.get(stream, "getWindowSize")
+  const [columns, rows] = asked === undefined ? [stream.columns, stream.rows] : stream.getWindowSize()
+  return { columns: columns || 80, rows: rows || 24 }
+}
+
 /** Rows that stay free of live lines: the editor's, and one of the output. */
 const freeRows = 2
 const fewestLive = 2
@@ -41,6 +52,13 @@ export const makeScreen = (stream: NodeJS.WriteStream, traits: TerminalTraits): 
   let lines: ReadonlyArray<string> = []
   let shown: string | null = ""
   let editor: Interface | null = null
+  let { columns } = sizeOf(stream)
+  const resized = () => {
+    // Terminals break lines that do not fit any more, and join those that do again.
+    columns = sizeOf(stream).columns
+    painted = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
+    shown = null
+  }
   const clearAbove = (rows: number) => {
     const up = rows + painted
     if (up > 0) moveCursor(stream, 0, -up)
@@ -49,18 +67,14 @@ export const makeScreen = (stream: NodeJS.WriteStream, traits: TerminalTraits): 
   }
   return {
     traits,
-    columns: () => (traits.cursor ? (stream.columns ?? 80) : null),
+    columns: () => (traits.cursor ? sizeOf(stream).columns : null),
     attach: (next) => {
       editor = next
     },
-    resized: () => {
-      // Terminals break lines that do not fit any more, and join those that do again.
-      const columns = Math.max(1, stream.columns ?? 80)
-      painted = lines.reduce((sum, line) => sum + Math.max(1, Math.ceil(widthOf(line) / columns)), 0)
-      shown = null
-    },
+    resized,
     entered: (echo, rows) => {
       if (!traits.cursor) return
+      if (sizeOf(stream).columns !== columns) resized()
       stream.cork()
       clearAbove(rows)
       stream.write(echo)
@@ -75,7 +89,9 @@ export const makeScreen = (stream: NodeJS.WriteStream, traits: TerminalTraits): 
         return
       }
       const rows = editor === null ? 0 : editor.getCursorPos().rows
-      const room = Math.max(fewestLive, (stream.rows ?? 24) - rows - freeRows)
+      const size = sizeOf(stream)
+      if (size.columns !== columns) resized()
+      const room = Math.max(fewestLive, size.rows - rows - freeRows)
       const fitting = live.slice(-room)
       const drawn = fitting.map((one) => `${one}\n`).join("")
       if (out === "" && drawn === shown) return
