@@ -11,6 +11,7 @@ import { checkEffects } from "./doctor-effects.ts"
 import { checkAuthCommand, checkDefaultModel, checkKeys, checkSettings } from "./doctor-models.ts"
 import { checkSandbox } from "./doctor-sandbox.ts"
 import { checkDirectory, checkDisk, checkNode, checkProgram, checkTerminal } from "./doctor-system.ts"
+import { checkTraces } from "./doctor-traces.ts"
 import { ExitCode } from "./exit.ts"
 import * as option from "./options.ts"
 import { runCommand } from "./runtime.ts"
@@ -37,6 +38,7 @@ export const main = (invocation: Invocation): Promise<number> => {
           Effect.sync(() => checkAuthCommand(env)),
           Effect.sync(() => [checkDirectory(paths.dataDir), checkDisk(paths.dataDir)]),
           Effect.sync(() => [checkTerminal(process.stdout, env)]),
+          Effect.all([checkTraces(env)]),
           Effect.all([checkProgram("git", "version control in workspaces"), checkProgram("bash", "the bash tool")]),
         ],
         { concurrency: "unbounded" },

@@ -67,7 +67,8 @@ interface RawSpan {
   readonly status?: { readonly code?: number; readonly message?: string }
 }
 interface Exported {
-  readonly resourceSpans: ReadonlyArray<{
+  /** Absent where there are none. */
+  readonly resourceSpans?: ReadonlyArray<{
     readonly resource: { readonly attributes: ReadonlyArray<KeyValue> }
     readonly scopeSpans: ReadonlyArray<{
       readonly scope: { readonly name: string }
@@ -137,7 +138,7 @@ export class Collector {
     this.requests.push({ url, headers, bytes })
     const status = this.statuses.shift() ?? 200
     if (status === 200) {
-      for (const { resource, scopeSpans } of decode(bytes, headers["content-type"] ?? "").resourceSpans) {
+      for (const { resource, scopeSpans } of decode(bytes, headers["content-type"] ?? "").resourceSpans ?? []) {
         this.resource = attributesOf(resource.attributes)
         for (const { spans } of scopeSpans) this.spans.push(...spans.map(spanOf))
       }
