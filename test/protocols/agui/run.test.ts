@@ -50,7 +50,7 @@ describe("a run of the official client", () => {
     await accept(agent.seen, { threadId: "greeting", runId: "r1" })
     const [end] = of(agent.seen, "RUN_FINISHED")
     expect(end).toMatchObject({ outcome: { type: "success" }, usage: [{ provider: "script", model: "test" }] })
-    expect(agent.state).toMatchObject({ status: "idle", mode: "auto", harness: "test", questions: [] })
+    expect(agent.state).toMatchObject({ status: "idle", mode: "auto", harness: "test", questions: [], title: "hello" })
   })
 
   it("goes on with the conversation of its thread", async () => {
