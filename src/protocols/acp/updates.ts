@@ -32,7 +32,7 @@ export const notice = (
   severity: "info" | "warning" | "error",
   message: string,
   { notices }: Extras,
-): Array<SessionUpdate> => (notices ? [{ sessionUpdate: "notice", severity, title: message }] : [])
+): Array<SessionUpdate> => (notices && message !== "" ? [{ sessionUpdate: "notice", severity, title: message }] : [])
 
 /** Why a turn failed. An editor without notices gets it as text: the protocol has no other place for it. */
 export const failure = (message: string, reference: string | null, extras: Extras): Array<SessionUpdate> => {
