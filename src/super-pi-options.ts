@@ -18,6 +18,7 @@ import { quoted } from "./harness/define.ts"
 import type { Harness } from "./harness/harness.ts"
 import type { Models } from "./models/model.ts"
 import type { ModelsOptions } from "./models/service.ts"
+import type { Observer } from "./observability/observer.ts"
 import type { ArtifactStore } from "./storage/artifacts.ts"
 import type { Store } from "./storage/store.ts"
 import { BuiltinTools } from "./tools/builtin-tools.ts"
@@ -109,6 +110,8 @@ export interface SuperPiOptions<
   readonly paths?: ConfiguredPaths
   /** Name of this node in task rows. Default: host and process id. */
   readonly node?: string
+  /** Who counts turns, requests and calls; see docs/observability.md. Default nobody. */
+  readonly observer?: Observer
   /** What this process is, for whoever finds the database owned. Default `super-pi application`. */
   readonly program?: string
 }

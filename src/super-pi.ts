@@ -133,7 +133,12 @@ const superPiLayer = (options: AnyOptions): Layer.Layer<SuperPiServices, unknown
       const file = typeof storage === "object" && "path" in storage ? storage : null
       const lease = file === null ? null : yield* claim(file.path, { program: options.program ?? defaultProgram })
       const settings = Layer.sync(ConversationSettings, () =>
-        nodeSettings({ ...defaults, cwd: defaults.cwd ?? process.cwd(), node: options.node }),
+        nodeSettings({
+          ...defaults,
+          cwd: defaults.cwd ?? process.cwd(),
+          node: options.node,
+          observer: options.observer,
+        }),
       )
       const base = Layer.mergeAll(
         storeLayer(storage, lease),
