@@ -1,5 +1,6 @@
 /**
- * The table of commands. Their code is loaded when one is asked for, so that the start of each costs only what it needs.
+ * The table of commands. Their code is loaded when one is asked for, so that the start of each costs only what it needs. Long
+ * because it is one table.
  */
 import type { Command } from "./arguments.ts"
 import * as option from "./options.ts"

@@ -1,5 +1,5 @@
 /**
- * The snippets of docs/embedding.md, docs/documents.md, docs/harnesses.md and of the README are whole programs: they compile, run, and print what their comments say.
+ * The snippets of docs/embedding.md, docs/documents.md, docs/harnesses.md, docs/gateway.md and of the README are whole programs: they compile, run, and print what their comments say.
  */
 import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -22,6 +22,7 @@ const snippets = [
   ...snippetsOf("docs/embedding.md"),
   ...snippetsOf("docs/documents.md"),
   ...snippetsOf("docs/harnesses.md"),
+  ...snippetsOf("docs/gateway.md"),
 ]
 
 let directory: string

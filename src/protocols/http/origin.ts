@@ -15,7 +15,7 @@ export interface OriginRules {
 }
 
 /** A host without its port and brackets, in lower case. */
-export const hostName = (host: string): string => {
+const hostName = (host: string): string => {
   const match = /^\[([^\]]*)\](?::\d*)?$/.exec(host) ?? /^([^:]*)(?::\d*)?$/.exec(host)
   return (match?.[1] ?? host).toLowerCase().replace(/\.$/, "")
 }
