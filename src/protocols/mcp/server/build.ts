@@ -4,6 +4,7 @@
  */
 import {
   McpServer,
+  type McpServerOptions,
   ProtocolError,
   ProtocolErrorCode,
   ResourceNotFoundError,
@@ -264,15 +265,17 @@ export const buildServer = (
   listing: HarnessListing,
   answers: Answers,
   reach: Reach,
+  further: McpServerOptions = {},
 ): McpServer => {
   const { service, tools } = connection.served
   const server = new McpServer(
     { name: "super-pi", title: "Super-Pi", version: service.version },
     {
+      ...further,
       capabilities: {
         tools: { listChanged: false },
         prompts: { listChanged: false },
-        resources: { listChanged: reach.pushes },
+        resources: { listChanged: reach.pushes, ...further.capabilities?.resources },
         logging: {},
       },
       instructions,

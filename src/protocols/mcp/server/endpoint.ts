@@ -8,6 +8,7 @@ import {
   isInitializeRequest,
   isLegacyRequest,
   type McpServer,
+  type McpServerOptions,
   WebStandardStreamableHTTPServerTransport,
 } from "@modelcontextprotocol/server"
 import { Effect } from "effect"
@@ -24,13 +25,18 @@ export interface EndpointParts {
   readonly connection: Connection
   readonly listing: HarnessListing
   readonly answers: Answers
-  /** Adds to the servers that are made. Default: nothing. */
-  readonly extend?: ((server: McpServer, reach: Reach) => void) | undefined
+  readonly extend?: ServerExtension | undefined
+}
+
+/** What an application adds to the servers that are made. */
+export interface ServerExtension {
+  readonly options?: McpServerOptions
+  readonly register: (server: McpServer, reach: Reach) => void
 }
 
 const made = ({ answers, connection, extend, listing }: EndpointParts, reach: Reach): McpServer => {
-  const server = buildServer(connection, listing, answers, reach)
-  extend?.(server, reach)
+  const server = buildServer(connection, listing, answers, reach, extend?.options)
+  extend?.register(server, reach)
   return server
 }
 

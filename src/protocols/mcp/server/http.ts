@@ -14,7 +14,7 @@ import type { HttpReply, HttpRequest, Problem, RouteGroup } from "../../http/rou
 import { maxDepth, nestsDeeper } from "../../jsonrpc/message.ts"
 import { decodeText } from "../../socket/lines.ts"
 import { type McpService, makeConnection } from "./connection.ts"
-import type { EndpointParts } from "./endpoint.ts"
+import type { EndpointParts, ServerExtension } from "./endpoint.ts"
 import { type Accepts, acceptsOf, replyOf } from "./http-reply.ts"
 import { type HttpSession, makeSessionTable, type SessionTable } from "./http-sessions.ts"
 
@@ -25,8 +25,8 @@ export interface McpHttpOptions extends McpService {
   readonly maxSessions?: number | undefined
   /** Origins of web pages that may call while no token is configured, besides loopback ones. */
   readonly allowedOrigins?: ReadonlyArray<string> | undefined
-  /** Adds to the servers that are made: tools of an application. */
-  readonly extend?: EndpointParts["extend"]
+  /** Tools of an application, beside those of the node. */
+  readonly extend?: ServerExtension | undefined
 }
 
 /** Bytes of a body: 16 MiB. */
