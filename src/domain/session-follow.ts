@@ -3,7 +3,7 @@
  *
  * Carried on are the state, the turn, the model, the mode, the partial answer, running calls, the queue, the retry, a parked run,
  * compactions, questions, subagents, the plan, the tokens, the title and the choices. No event tells of the rest (`entries`, the attempts of a
- * compaction, how far an output is kept): it is as old as the snapshot.
+ * compaction, how far an output is kept, subagents whose job waits): it is as old as the snapshot.
  */
 import type { Event, MachineState, SessionState, ToolView } from "./event.ts"
 import type { QuestionView } from "./question.ts"

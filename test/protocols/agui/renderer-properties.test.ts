@@ -66,7 +66,7 @@ describe("any stream of events", () => {
       fc.asyncProperty(streams, rests, async (events, quiet) => {
         await accept(tell(events, { threadId: "t", runId: null }, quiet).events, { threadId: "t" })
       }),
-      { numRuns: 400 },
+      { numRuns: 150 },
     ))
 
   it("renders as one run of a client, with inputs that it waits for and without", () =>
@@ -84,7 +84,7 @@ describe("any stream of events", () => {
           expect(told.events.filter((event) => event.type === "RUN_STARTED")).toHaveLength(1)
         },
       ),
-      { numRuns: 400 },
+      { numRuns: 150 },
     ))
 
   it("says the same after merging, piece by piece", () =>
