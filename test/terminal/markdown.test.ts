@@ -177,7 +177,7 @@ describe("markdown on a screen", () => {
     const parts = ["[", "*a ", "**a", "` ``", "_*", "![a](", "|a", "> ", "http://", "\\`", "~~x ", "word "]
     for (const part of parts) {
       let layout = emptyLayout
-      for (let at = 0; at < 40; at++) {
+      for (let at = 0; at < 15; at++) {
         layout = lay(layout, [{ kind: "text", text: part.repeat(1000 / part.length) }], screen(80)).layout
         expect(layout.partial.length).toBeLessThan(10_000)
       }

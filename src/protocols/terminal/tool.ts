@@ -25,7 +25,7 @@ export interface Detail {
 
 type Completed = Extract<Event, { readonly type: "tool_completed" }>
 
-export const summaryColumns = 60
+const summaryColumns = 60
 const tailLines = 4
 const tailColumns = 500
 /** Lines of a diff, and of output at its start and at its end, that are shown. */
@@ -73,7 +73,8 @@ export const endLine = (
   const head = `${event.is_error ? "✗" : "✓"} ${oneLine(event.name)}${summary === "" ? "" : ` ${summary}`}`
   const ended = outcome(event)
   const facts = [...(ended === "" || ended === "exit 0" ? [] : [ended]), duration(event.duration_ms)].join(", ")
-  const why = event.is_error && details.length === 0 ? `: ${truncate(oneLine(textOf(event.output)), 100)}` : ""
+  const said = event.is_error && details.length === 0 ? truncate(oneLine(textOf(event.output)), 100) : ""
+  const why = said === "" ? "" : `: ${said}`
   return { tone: event.is_error ? "error" : "dim", text: `${head} (${facts})${why}` }
 }
 
