@@ -92,7 +92,7 @@ const missingOf = (voice: Voice, content: Content): ReadonlyArray<Said> => {
 }
 
 /** The submission ended. */
-export const conclude = (voice: Voice, end: End): Step =>
+const conclude = (voice: Voice, end: End): Step =>
   voice.ended ? [voice, nothing] : [{ ...voice, ours: false, ended: true }, [{ type: "ended", end }]]
 
 /** The submission ended while events were lost: what is missing of the answer is said first. */
