@@ -11,8 +11,8 @@ const direct = ["read", "write", "edit", "bash", "grep", "find", "ls"]
 
 export const mcpServiceOf = (service: ProtocolService, options: NodeOptions): Effect.Effect<McpService> =>
   Effect.map(
-    Effect.promise(() => import("../tools/builtin-tools.ts")),
-    ({ BuiltinTools }) => ({
+    Effect.promise(() => Promise.all([import("../tools/builtin-tools.ts"), import("../harness/builtin/index.ts")])),
+    ([{ BuiltinTools }, { harnessAliases }]) => ({
       service,
       tools: direct.flatMap((name) => {
         const tool = BuiltinTools.list.find(({ spec }) => spec.name === name)
@@ -20,5 +20,6 @@ export const mcpServiceOf = (service: ProtocolService, options: NodeOptions): Ef
       }),
       harness: options.settings.mcp?.harness ?? null,
       cwd: options.cwd,
+      aliases: harnessAliases,
     }),
   )

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Effect, Exit, Layer, Scope } from "effect"
 import { Sessions, type SessionsService } from "../../../src/actors/sessions.ts"
+import { harnessAliases } from "../../../src/harness/builtin/index.ts"
 import type { Script } from "../../../src/models/providers/script-file.ts"
 import { serveGateway } from "../../../src/protocols/gateway.ts"
 import type { McpService } from "../../../src/protocols/mcp/server/connection.ts"
@@ -50,7 +51,13 @@ export const startMcpNode = async (options: McpNodeOptions = {}): Promise<McpNod
   const started = Effect.gen(function* () {
     const context = yield* Layer.buildWithScope(layer, scope)
     const sessions = yield* Effect.provide(Sessions, context)
-    const served: McpService = { service: protocolService(sessions, service), tools, harness, cwd: directory }
+    const served: McpService = {
+      service: protocolService(sessions, service),
+      tools,
+      harness,
+      cwd: directory,
+      aliases: harnessAliases,
+    }
     const group = yield* mcpRoutes({ ...served, ...http })
     const gateway = yield* serveGateway(served.service, {
       port: 0,

@@ -96,12 +96,13 @@ export const makeAnswers = (runtime: Runtime.Runtime<never>): Answers => {
 }
 
 /** Progress where the client asked for it, and notices as log messages. */
-export const sayTo = (context: ServerContext): Say => {
+export const sayTo = (context: ServerContext, wantsLogs: boolean): Say => {
   const { mcpReq } = context
   const token = mcpReq._meta?.progressToken
   let steps = 0
   const quietly = (send: () => Promise<void>) => Effect.promise(() => send().catch(() => {}))
   return (item) => {
+    if (item.type === "log" && !wantsLogs) return Effect.void
     if (item.type === "log") return quietly(() => mcpReq.log(item.level, item.message, "super-pi"))
     if (token === undefined) return Effect.void
     const params = { progressToken: token, progress: ++steps, message: item.message }

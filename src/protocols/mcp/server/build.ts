@@ -72,6 +72,8 @@ const registerTools = (
   tools: ReadonlyArray<ServedTool>,
 ) => {
   const cancels = () => !connection.leaving
+  // In a session over HTTP a message makes the answer a stream: only for who asked. The stateless protocol asks in each request.
+  const logs = () => reach.pushes || connection.wantsLogs
   for (const { effects, replay, spec } of tools) {
     const { description, name, parameters } = spec
     const annotations = { title: name, ...hintsOf({ effects, replay }) }
@@ -82,7 +84,7 @@ const registerTools = (
             name,
             arguments: args,
             request: requestOf(context, reach),
-            say: sayTo(context),
+            say: sayTo(context, logs()),
             cancels,
           }),
           ({ callId, conversationId, isError, output, structured }) => {
@@ -133,7 +135,7 @@ const registerTools = (
             prompt,
             harness,
             request: requestOf(context, reach),
-            say: sayTo(context),
+            say: sayTo(context, logs()),
             cancels,
           }),
           ({ conversationId, harness: resolved, isError, text }) => ({

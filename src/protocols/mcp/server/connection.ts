@@ -31,6 +31,8 @@ export interface McpService {
   readonly harness: string | null
   /** Absolute path: the workspace of the conversations that clients start; null: the node's. */
   readonly cwd: string | null
+  /** Older and short names of harnesses. */
+  readonly aliases: Readonly<Record<string, string>>
 }
 
 /** A conversation that a client started. */
@@ -55,6 +57,8 @@ export interface Connection {
   readonly started: () => ReadonlyArray<StartedConversation>
   /** Is told when the client started one. */
   onStarted: () => void
+  /** Whether the client asked for log messages. */
+  wantsLogs: boolean
   /** The server stops: what is at work goes on at its next start. */
   leaving: boolean
 }
@@ -81,6 +85,7 @@ export const makeConnection = (
   const { mode, principal } = options
   const { cwd, service } = served
   const key = randomUUID()
+  const asked = options.harness ?? served.harness
   /** A conversation for direct calls that none was made in yet. */
   let spare: ConversationId | null = null
   const started: Array<StartedConversation> = []
@@ -117,7 +122,7 @@ export const makeConnection = (
     served,
     principal,
     key,
-    harness: options.harness ?? served.harness,
+    harness: asked === null ? null : (served.aliases[asked] ?? asked),
     // An older name of a harness is not listed: what it stands for is known from a conversation that has it.
     check: (listed) =>
       connection.harness === null || listed.includes(connection.harness)
@@ -139,6 +144,7 @@ export const makeConnection = (
     open,
     started: () => started,
     onStarted: () => {},
+    wantsLogs: false,
     leaving: false,
   }
   return connection

@@ -45,6 +45,9 @@ const items = (body: unknown): ReadonlyArray<unknown> => (Array.isArray(body) ? 
 /** Whether a body begins a session. */
 export const initializes = (body: unknown): boolean => items(body).some((item) => isInitializeRequest(item))
 
+const asksForLogs = (body: unknown): boolean =>
+  items(body).some((item) => isRecord(item) && item.method === "logging/setLevel")
+
 /** The requests that a body gives up. */
 const cancelledBy = (body: unknown): ReadonlyArray<string | number> =>
   items(body).flatMap((item) => {
@@ -68,6 +71,7 @@ export const sessionEndpoint = (
     })
     const endpoint: Endpoint = {
       handle: async (request, parsedBody) => {
+        if (asksForLogs(parsedBody)) parts.connection.wantsLogs = true
         const response = await transport.handleRequest(request, { parsedBody })
         // What was given up is not answered: its stream ends here.
         for (const id of cancelledBy(parsedBody)) transport.closeSSEStream(id)

@@ -37,7 +37,8 @@ const titleOf = (prompt: string): string => {
 export const runHarnessTask = (connection: Connection, task: HarnessTask): Effect.Effect<HarnessTaskEnd, Failure> =>
   Effect.gen(function* () {
     const { cancels, prompt, request, say } = task
-    const harness = task.harness ?? connection.harness
+    const asked = task.harness ?? connection.harness
+    const harness = asked === null ? null : (connection.served.aliases[asked] ?? asked)
     const requestId = request === null ? null : `mcp:${connection.key}:${request}`
     const agent = harness === null ? {} : { harness }
     const { conversation_id: conversationId, harness: resolved } = yield* connection.open(
