@@ -12,7 +12,7 @@ const endsKept = 16
 const wanted: ReadonlySet<string> = new Set(["aborted", "withdrawn", "reset"])
 
 /** How a prompt ended, in the protocol's words. A prompt that failed is refused; what went wrong was said before. */
-export const stopReasonOf = (settled: Settled, end: ModelStop | undefined): StopReason => {
+const stopReasonOf = (settled: Settled, end: ModelStop | undefined): StopReason => {
   if (settled.status !== "done") return wanted.has(settled.reason ?? "") ? "cancelled" : "refusal"
   switch (end) {
     case "length":

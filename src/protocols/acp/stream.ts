@@ -15,7 +15,7 @@ import { makeOutlet, type Outlet } from "../socket/outlet.ts"
 import { firstFault } from "./errors.ts"
 
 /** Requests of an editor that run at once; further ones are answered busy. */
-export const requestLimit = 256
+const requestLimit = 256
 
 type Id = string | number | null
 

@@ -9,7 +9,7 @@ import type { UserPart } from "../../domain/message.ts"
 /** Characters of a title. */
 const titleChars = 200
 /** Characters of a running command's output that are shown: its end. */
-export const outputChars = 16 * 1024
+const outputChars = 16 * 1024
 
 const kinds: Readonly<Record<string, ToolKind>> = {
   read: "read",
