@@ -31,6 +31,3 @@ export const toolName = (server: string, tool: string): string => {
   const rest = maxName - prefix.length - from.length - 2 - end.length
   return `${prefix}${from}__${sanitized(tool).slice(0, rest) || "tool"}${end}`
 }
-
-/** Whether a name is one of {@link toolName}'s. */
-export const isMcpName = (name: string): boolean => name.startsWith(prefix)

@@ -32,6 +32,9 @@ export interface LoginProvider extends OAuthClientProvider {
   readonly expectedState: string
 }
 
+/** A copy as JSON: all of it came as such. */
+const asJson = (value: unknown): Json => JSON.parse(JSON.stringify(value)) as Json
+
 /** Registered clients are told this as the place to come back to when only a refresh is wanted; no browser is ever sent there. */
 const nowhere = "http://127.0.0.1/callback"
 
@@ -61,16 +64,16 @@ export const loginProvider = ({ interactive, name, tokens, url }: LoginOptions):
     // What was stored by the methods beside, whose types say what it is.
     clientInformation: async () =>
       (await kept("client")) as Awaited<ReturnType<OAuthClientProvider["clientInformation"]>>,
-    saveClientInformation: (client) => keep("client", { ...client } as unknown as JsonObject),
+    saveClientInformation: (client) => keep("client", asJson(client)),
     tokens: async () => (await kept("login")) as Awaited<ReturnType<OAuthClientProvider["tokens"]>>,
-    saveTokens: (login) => keep("login", { ...login } as unknown as JsonObject),
+    saveTokens: (login) => keep("login", asJson(login)),
     redirectToAuthorization: (address) => {
       if (interactive === null) throw new LoginNeeded(name)
       return interactive.open(address)
     },
     saveCodeVerifier: (verifier) => keep("verifier", { verifier }),
     codeVerifier: async () => String((await kept("verifier"))?.verifier ?? ""),
-    saveDiscoveryState: (state) => keep("discovery", JSON.parse(JSON.stringify(state)) as Json),
+    saveDiscoveryState: (state) => keep("discovery", asJson(state)),
     discoveryState: async () =>
       (await kept("discovery")) as Awaited<ReturnType<NonNullable<OAuthClientProvider["discoveryState"]>>>,
     invalidateCredentials: async (scope) => {

@@ -75,7 +75,8 @@ class OpenConnection {
         listChanged: { tools: { autoRefresh: false, debounceMs: 100, onChanged: () => void this.#relist() } },
         // What a server says of its answers is not held against it: the model reads them as they are.
         jsonSchemaValidator: {
-          getValidator: () => (input) => ({ valid: true, data: input as never, errorMessage: undefined }),
+          getValidator: () => (input) => // Any value is one of the type that is asked for.
+          ({ valid: true, data: input as never, errorMessage: undefined }),
         },
       },
     )

@@ -6,7 +6,7 @@ import type { McpServer } from "../../domain/mcp.ts"
 const placeholder = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g
 
 /** The values with every placeholder replaced, or the names of the variables that are not set, each once. */
-export const expand = (
+const expand = (
   values: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string | undefined>>,
 ):

@@ -33,7 +33,7 @@ const parametersOf = (schema: Readonly<Record<string, unknown>>): JsonObject | n
 }
 
 /** A tool, or null where a model cannot be told of it. */
-export const mcpTool = (tool: ServerTool, { callMs, link, server, startupMs }: ToolParts): Tool | null => {
+const mcpTool = (tool: ServerTool, { callMs, link, server, startupMs }: ToolParts): Tool | null => {
   const parameters = parametersOf(tool.inputSchema)
   if (parameters === null) return null
   const name = toolName(server, tool.name)
