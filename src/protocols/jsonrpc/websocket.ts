@@ -20,6 +20,8 @@ const highWater = 1024 * 1024
 /** Messages, and characters of them, that are read ahead before the socket is paused. */
 const readAhead = { messages: 64, size: 1024 * 1024 }
 
+/** Pings without an answer after which a client counts as gone. */
+const pingLimit = 4
 const goingAway = 1001
 /** For the peer to answer a close, in ms. */
 const closingLimit = 1000
@@ -54,8 +56,12 @@ const webSocketChannel = (
   let heardAt = now()
   let takenAt = heardAt
 
+  /** Pings in a row that nothing came after. Counted, not timed: a process that stood still for a while has heard nobody. */
+  let unanswered = 0
+
   const hear = () => {
     heardAt = now()
+    unanswered = 0
   }
   const wakeWriters = () => {
     const woken = waiting
@@ -140,10 +146,13 @@ const webSocketChannel = (
 
   const look = Effect.sync(() => {
     const at = now()
-    const silent = !socket.isPaused && at - heardAt > patience.heartbeatMs * 3
+    const silent = !socket.isPaused && unanswered >= pingLimit
     const stalled = socket.bufferedAmount > 0 && at - takenAt > patience.stalledMs
     if (silent || stalled) socket.terminate()
-    else if (socket.bufferedAmount === 0 && at - heardAt >= patience.heartbeatMs) socket.ping()
+    else if (socket.bufferedAmount === 0 && at - heardAt >= patience.heartbeatMs) {
+      unanswered++
+      socket.ping()
+    }
   })
 
   return {
