@@ -20,10 +20,10 @@ const streamAfterMs = 5_000
 export const acceptsOf = (header: string | undefined): Accepts => {
   if (header === undefined || header.trim() === "") return { json: true, events: true }
   const types = header.split(",").map((part) => part.split(";", 1)[0]?.trim().toLowerCase() ?? "")
-  const any = types.includes("*/*")
+  const every = types.includes("*/*")
   return {
-    json: any || types.includes("application/json") || types.includes("application/*"),
-    events: any || types.includes("text/event-stream") || types.includes("text/*"),
+    json: every || types.includes("application/json") || types.includes("application/*"),
+    events: every || types.includes("text/event-stream") || types.includes("text/*"),
   }
 }
 
