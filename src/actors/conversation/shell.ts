@@ -40,7 +40,8 @@ import { observedModels } from "./observe-models.ts"
 import { streamed, withActions } from "./pieces.ts"
 import type { Services } from "./services.ts"
 import { heldUpIn, justSettled, settledIn } from "./settle.ts"
-import { type Choices, choicesOf, sameChoices, viewOf } from "./view.ts"
+import { ToldChoices } from "./told-choices.ts"
+import { viewOf } from "./view.ts"
 import { Workbench } from "./workbench.ts"
 
 /** First wait before a refused commit is tried again, doubled up to the second figure, in ms. */
@@ -65,13 +66,7 @@ export class Shell {
   private followUps: Array<MachineAction<ConversationMessage>> = []
   private readonly waiters = new Map<SubmissionId, Array<Reply<Settled>>>()
   readonly workbench: Workbench
-  /** The choices as watchers know them, and what they came from. */
-  private told: {
-    readonly agent: Data["agent"]
-    readonly title: string | null
-    readonly model: string
-    readonly choices: Choices
-  } | null = null
+  private readonly toldChoices: ToldChoices
   /** Null where nobody looks. */
   readonly observed: Observed | null
 
@@ -95,6 +90,7 @@ export class Shell {
     const asked = { conversation: conversation.id, propagate: services.settings.traceModels === true }
     this.services =
       watching === null ? services : { ...services, models: observedModels(services.models, watching, asked) }
+    this.toldChoices = new ToldChoices(this.services)
     this.workbench = new Workbench(this.services, { data: () => this.data, sessionId, send, notify })
   }
 
@@ -183,7 +179,8 @@ export class Shell {
       const effect = this.perform(action, now)
       if (effect !== null) later.push(effect)
     }
-    this.tellChoices(now)
+    const choices = this.toldChoices.news(this.workbench.view)
+    if (choices !== null) this.hub.publish({ type: "session_changed", ...choices }, this.turn, now)
     const to = this.data.state
     if (to !== from) {
       this.hub.publish({ type: "state_changed", from, to }, this.turn, now)
@@ -201,20 +198,6 @@ export class Shell {
     return later.length === 0
       ? Effect.succeed(change)
       : Effect.as(Effect.forEach(later, identity, { discard: true }), change)
-  }
-
-  /** Tells watchers of a title, a model and so on that is another now; most decisions change none of what these come from. */
-  private tellChoices(now: number): void {
-    const { view } = this.workbench
-    const { agent, conversation, run } = view
-    const model = run?.model ?? ""
-    const { told } = this
-    if (told !== null && told.agent === agent && told.title === conversation.title && told.model === model) return
-    const choices = choicesOf(view, this.services)
-    this.told = { agent, title: conversation.title, model, choices }
-    // Before the first one nobody watches.
-    if (told === null || sameChoices(told.choices, choices)) return
-    this.hub.publish({ type: "session_changed", ...choices }, this.turn, now)
   }
 
   /** Looks later whether the actor may leave memory. */

@@ -9,7 +9,7 @@ import { sumUsage } from "./machine/run.ts"
 import type { ConversationSettingsService } from "./settings.ts"
 
 /** What a conversation follows where it chose nothing. */
-interface Defaults {
+export interface Defaults {
   readonly settings: ConversationSettingsService
   readonly defaultModel: string
 }
