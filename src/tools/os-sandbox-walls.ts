@@ -4,6 +4,7 @@
 import { existsSync, realpathSync, statSync } from "node:fs"
 import { homedir } from "node:os"
 import { join } from "node:path"
+import { isInside } from "./inside.ts"
 import { defaultSandboxLimits, type SandboxPolicy, sandboxPrefix } from "./os-sandbox.ts"
 import { currentUser, type SandboxReport, sandboxReport } from "./os-sandbox-probe.ts"
 import type { CommandSandbox } from "./tool.ts"
@@ -66,13 +67,22 @@ export const policyOf = (
   })
   const once = unseen.filter(({ path }, at) => unseen.findIndex((other) => other.path === path) === at)
   const open = writable.flatMap((path) => canonical(path) ?? [])
+  /** What lies in a hidden directory is hidden with it, but for what is bound above that: a place within it would not be there any more. */
+  const gone = (path: string) =>
+    once.some(
+      (other) =>
+        other.directory &&
+        other.path !== path &&
+        isInside(other.path, path) &&
+        ![root, ...open].some((shown) => isInside(other.path, shown) && isInside(shown, path)),
+    )
   return {
     root,
     writable: open,
     readOnly: [root, ...open].flatMap((at) =>
       gitSettings.map((name) => join(at, name)).filter((path) => existsSync(path)),
     ),
-    hidden: once,
+    hidden: once.filter(({ path }) => !gone(path)),
     shown: runShown.filter((path) => existsSync(path)),
     network,
     user: currentUser(),

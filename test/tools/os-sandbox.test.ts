@@ -163,7 +163,9 @@ for (const engine of ["bwrap", "unshare"] as const) {
         const { root } = yield* workspaceWith({ "data/super-pi.db": "conversations", "super-pi.db": "more" })
         yield* writeFiles(outside, { "settings.json": "{}" })
         const elsewhere = join(import.meta.dirname, "../../docs")
-        const hidden = [join(root, "data"), join(root, "super-pi.db"), outside, elsewhere]
+        // What lies in a hidden directory may be named besides.
+        const within = [join(root, "data/super-pi.db"), join(outside, "settings.json")]
+        const hidden = [join(root, "data"), join(root, "super-pi.db"), outside, elsewhere, ...within]
         const ran = yield* inside(
           engine,
           policyOf(root, { ...sandbox, hidden }),
@@ -174,6 +176,19 @@ for (const engine of ["bwrap", "unshare"] as const) {
         expect(ran.output).not.toContain("{}")
         expect(ran.output).not.toContain("README")
         expect(readFileSync(join(root, "data/super-pi.db"), "utf8")).toBe("conversations")
+      }),
+    )
+
+    it.scoped("sees a workspace that lies in a hidden directory, but not what is hidden within it", () =>
+      Effect.gen(function* () {
+        const { root } = yield* workspaceWith({ "mine/a": "seen", "mine/secret": "unseen", other: "unseen" })
+        const mine = join(root, "mine")
+        const ran = yield* inside(
+          engine,
+          policyOf(mine, { ...sandbox, hidden: [root, join(mine, "secret")] }),
+          "cat a; cat secret ../other 2>/dev/null; true",
+        )
+        expect(ran.output.trim()).toBe("seen")
       }),
     )
 
