@@ -1,6 +1,6 @@
 /**
- * The table of commands; long because it is the whole of it. Their code is loaded when one is asked for, so that the start of each costs only what it needs.
- * because it is one table.
+ * The table of commands. Their code is loaded when one is asked for, so that the start of each costs only what it needs. Long because it is
+ * one table.
  */
 import type { Command } from "./arguments.ts"
 import * as option from "./options.ts"
