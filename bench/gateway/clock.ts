@@ -6,9 +6,11 @@
 /** Concurrent streams. */
 export const clients = 200
 /** Deltas of one stream. */
-export const deltas = 60
+export const deltas = 120
 /** Between two deltas of one stream, in ms. */
 export const intervalMs = 50
+/** Between the starts of two streams, in ms: people do not ask at the same instant. All of them stream at once for two thirds of the time. */
+export const startMs = 10
 
 /** Now, as a delta. */
 export const stamp = (): string => `${process.hrtime.bigint()};`

@@ -15,7 +15,8 @@ export interface ChatScreen {
   /** Columns of the terminal; null where the output is no terminal. */
   readonly columns: () => number | null
   readonly paint: Paint
-  readonly event: (event: Event) => void
+  /** What happened; `quiet` where it stands there already, such as an input that was typed here. */
+  readonly event: (event: Event, quiet?: boolean) => void
   /** Lines of the chat itself; what is passed may be painted already. */
   readonly say: (text: string, tone?: Tone) => void
   /** Lines right above the input, until others take their place. */
@@ -39,7 +40,11 @@ export const makeChatScreen = (
   const screen = makeScreen(stream, traits)
   const paint = painter(traits.color)
   const start = () =>
-    terminalRenderer.init({ showThinking: env.SUPER_PI_SHOW_THINKING === "1", details: traits.cursor })
+    terminalRenderer.init({
+      showThinking: env.SUPER_PI_SHOW_THINKING === "1",
+      details: traits.cursor,
+      inputs: traits.cursor,
+    })
   let view = start()
   let layout = emptyLayout
   let hints: ReadonlyArray<string> = []
@@ -81,10 +86,10 @@ export const makeChatScreen = (
       screen.attach(editor)
       editor?.prompt(true)
     },
-    event: (event) => {
+    event: (event, quiet = false) => {
       const [next, blocks] = terminalRenderer.render(view, event)
       view = next
-      put(blocks)
+      if (!quiet) put(blocks)
     },
     say: (text, tone = "plain") => {
       // On a screen the unfinished line stays below; where output is append-only it has to end first.

@@ -24,6 +24,7 @@ import { runSlashCommand } from "./chat-commands.ts"
 import { candidatesOf, complete } from "./chat-complete.ts"
 import { passedOn } from "./chat-custom.ts"
 import { openEditor } from "./chat-editor.ts"
+import { type Follower, makeFollower } from "./chat-follow.ts"
 import { readChatLine } from "./chat-input.ts"
 import { type Meter, makeMeter } from "./chat-meter.ts"
 import { type ChatModels, makeChatModels } from "./chat-models.ts"
@@ -54,6 +55,7 @@ interface Chat {
   readonly asks: ChatAsks
   readonly models: ChatModels
   readonly meter: Meter
+  readonly follower: Follower
   readonly options: NodeOptions
   readonly happenings: Queue.Queue<Happening>
   /** Where the present conversation works, for whoever asks while a line is typed. */
@@ -74,7 +76,7 @@ const recalled = 4
 const eventLag = "1 second"
 
 const greet = (
-  { defaultModel, meter, place, screen, sessions }: Chat,
+  { defaultModel, follower, meter, place, screen, sessions }: Chat,
   session: SessionState,
 ): Effect.Effect<void, Failure> =>
   Effect.gen(function* () {
@@ -87,9 +89,11 @@ const greet = (
     if (screen.cursor) screen.say("/help lists what can be typed", "dim")
     place.cwd = session.cwd
     meter.begin([])
+    follower.begin([])
     if (session.entries === 0) return
     const entries = yield* sessions.transcript({ conversationId: session.conversation_id })
     meter.begin(entries)
+    follower.begin(entries)
     screen.say(
       transcriptText(
         entries.slice(-recalled).filter((entry) => entry.kind !== "pi.system"),
@@ -100,22 +104,22 @@ const greet = (
 
 /** Shows the conversation's events until it is interrupted, and says which submissions ended. */
 const follow = (
-  { asks, happenings, interactive, meter, screen, sessions }: Chat,
+  { asks, follower, happenings, interactive, meter, sessions }: Chat,
   session: SessionState,
 ): Effect.Effect<void, never, Scope.Scope> =>
   sessions.watch({ conversationId: session.conversation_id, after: null, interactive }).pipe(
     Stream.runForEach((event) =>
-      Effect.suspend(() => {
+      Effect.gen(function* () {
         asks.event(event)
         meter.event(event)
-        screen.event(event)
+        yield* follower.event(event)
         const rests =
           (event.type === "state_changed" && event.to === "idle") ||
           (event.type === "snapshot" && event.session.state === "idle")
-        if (rests) return Queue.offer(happenings, { kind: "rest", at: event.seq_no })
+        if (rests) return yield* Queue.offer(happenings, { kind: "rest", at: event.seq_no })
         const ended = event.type === "submission_updated" && (event.status === "done" || event.status === "unanswered")
-        if (!ended) return Effect.void
-        return Queue.offer(happenings, { kind: "settled", id: event.submission_id, answered: event.status === "done" })
+        if (!ended) return
+        yield* Queue.offer(happenings, { kind: "settled", id: event.submission_id, answered: event.status === "done" })
       }),
     ),
     Effect.catchAll((error) => Queue.offer(happenings, { kind: "lost", why: lineOf(error) })),
@@ -124,7 +128,7 @@ const follow = (
 /** The loop. Gives the exit code. */
 const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, Scope.Scope> =>
   Effect.gen(function* () {
-    const { asks, sessions, screen, happenings, interactive } = chat
+    const { asks, follower, sessions, screen, happenings, interactive } = chat
     let session = yield* openConversation(sessions, chat.choice, null)
     let isNew = session.entries === 0 && chat.choice.id === null && !chat.choice.latest
     yield* greet(chat, session)
@@ -149,7 +153,7 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
           conversationId: session.conversation_id,
           content: [text(prompt)],
           whenBusy: steer ? "steer" : "followUp",
-          requestId: crypto.randomUUID(),
+          requestId: follower.typed(),
         })
         isNew = false
         const id = receipt.submission_id
@@ -349,7 +353,8 @@ const chatWith = (
     )
     const interactive = process.stdin.isTTY === true
     const asks = makeChatAsks({ sessions, screen, interactive })
-    const known = { sessions, models, meter, options, place, choice, defaultModel, interactive }
+    const follower = makeFollower(sessions, screen)
+    const known = { sessions, models, meter, follower, options, place, choice, defaultModel, interactive }
     return yield* converse({ ...known, screen, asks, happenings, passedOn: passing })
   })
 

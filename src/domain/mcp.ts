@@ -20,6 +20,14 @@ const McpStdioServer = Schema.Struct({
   cwd: Schema.optional(Schema.String),
 })
 
+/** A client that was registered by hand, or whose id is the https address of a document that describes it. */
+const McpOAuthClient = Schema.Struct({
+  clientId: Schema.NonEmptyString,
+  clientSecret: Schema.optional(Schema.NonEmptyString),
+  /** The port on loopback that the browser comes back to, where the registration names one. */
+  callbackPort: Schema.optional(Schema.Int.pipe(Schema.between(1, 65_535))),
+})
+
 /** `http`: Streamable HTTP, with the older HTTP+SSE where the server knows nothing else; `sse`: the older one at once. */
 const McpHttpServer = Schema.Struct({
   name: Schema.NonEmptyString,
@@ -27,12 +35,15 @@ const McpHttpServer = Schema.Struct({
   /** An absolute http or https URL. */
   url: Schema.NonEmptyString,
   headers: Schema.optional(texts),
+  /** How we are known at its login service; without it we register ourselves there. */
+  oauth: Schema.optional(McpOAuthClient),
 })
 
 /** How a server is reached. Values are taken as they are: placeholders are for the configuration of the node alone. */
 export const McpServer = Schema.Union(McpStdioServer, McpHttpServer)
 export type McpServer = typeof McpServer.Type
 export type McpHttpServer = typeof McpHttpServer.Type
+export type McpOAuthClient = typeof McpOAuthClient.Type
 
 /**
  * `connecting` → `ready` → (it is gone) `backoff` → `connecting` …; `needs_login`: it wants a login; `failed`: it is not tried again by

@@ -357,6 +357,7 @@ export class Driver {
         // Nothing is lost here.
         return
       case "stopJobs":
+      case "stopCalls":
       case "stopCompaction":
       case "hurryCompaction":
         // As with the shell: each job ends by itself, later, with a `jobEnded`.
@@ -401,8 +402,9 @@ export class Driver {
     this.send({ type: "withdraw", submission, reply: this.reply("withdraw") })
   }
 
-  cancel(): void {
-    this.send({ type: "cancel", reply: this.reply("cancel") })
+  /** Everything, or what one submission is part of. */
+  cancel(submission?: SubmissionId): void {
+    this.send({ type: "cancel", ...optional("submission", submission), reply: this.reply("cancel") })
   }
 
   retry(): void {
@@ -568,7 +570,14 @@ export class Driver {
             verdict:
               command === "refused"
                 ? { type: "refuse", reason: "not allowed" }
-                : { type: "run", args: { command }, replay: "unsafe", execution: "parallel" },
+                : {
+                    type: "run",
+                    args: { command },
+                    replay: "unsafe",
+                    whenInterrupted: command.startsWith("wary") ? "inDoubt" : "settled",
+                    execution: "parallel",
+                    ...(command.includes("ask") ? { ask: { ...this.asks, title: `May ${command} run?` } } : {}),
+                  },
           })),
         })
         return
@@ -676,9 +685,15 @@ export class Driver {
     }
   }
 
+  private commandOf(task: TaskId) {
+    return this.data.inputCalls?.find(({ slot }) => slot.task.id === task)
+  }
+
   /** Whether a cancel stops the job. */
   private stopping(job: PendingJob | undefined): boolean {
     if (job?.type === "afterRun" || job?.type === "readInput") return false
+    const command = job?.type === "tool" ? this.commandOf(job.slot.task.id) : undefined
+    if (command !== undefined) return command.slot.task.abortRequested
     if (job?.type !== "compaction") return this.data.run?.cancelling === true
     return this.data.compactions.some((one) => one.task.id === job.compaction.task.id && one.cancelling)
   }

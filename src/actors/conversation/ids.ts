@@ -117,5 +117,5 @@ const idsNeeded = (data: Data, event: MachineEvent): number =>
   data.compactions.length * 2 +
   rareIdsNeeded(event) * 2 +
   (event.type === "callsPrepared" ? event.verdicts.length * 2 : 0) +
-  (event.type === "inputRead" ? event.commands.length : 0) +
+  (event.type === "inputRead" ? event.commands.length * 2 : 0) +
   (event.type === "recover" ? event.stored.tasks.length + event.stored.submissions.length : 0)

@@ -47,14 +47,24 @@ export const isLastWord = (event: MachineEvent, job: Job): boolean => {
 /** Jobs that do not belong to the run in progress: a cancel leaves them, or stops them one by one. */
 const beside: ReadonlySet<Job["type"]> = new Set(["compaction", "afterRun", "input"])
 
+type Stop = Extract<Action, { readonly type: "stopJobs" | "stopCalls" | "stopCompaction" }>
+
+const isMeant = (action: Stop, job: Job): boolean => {
+  switch (action.type) {
+    case "stopJobs":
+      return !beside.has(job.type) && !(job.type === "tool" && action.spare.includes(job.task))
+    case "stopCalls":
+      return job.type === "tool" && action.tasks.includes(job.task)
+    case "stopCompaction":
+      return job.type === "compaction" && job.task === action.task
+  }
+}
+
 /** The jobs that an action stops. */
 export const meantBy = <R extends { readonly job: Job }>(
-  action: Extract<Action, { readonly type: "stopJobs" | "stopCompaction" }>,
+  action: Stop,
   running: ReadonlyMap<number, R>,
-): ReadonlyArray<R> =>
-  [...running.values()].filter(({ job }) =>
-    action.type === "stopJobs" ? !beside.has(job.type) : job.type === "compaction" && job.task === action.task,
-  )
+): ReadonlyArray<R> => [...running.values()].filter(({ job }) => isMeant(action, job))
 
 /** The name of a job's actor, unique among those of its conversation. */
 export const labelOf = (job: Job): string =>

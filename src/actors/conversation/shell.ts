@@ -335,6 +335,7 @@ export class Shell {
       case "hurryCompaction":
         return settings.compactionSlots?.hurry(action.task) ?? null
       case "stopJobs":
+      case "stopCalls":
       case "stopCompaction":
         return Effect.forEach(meantBy(action, this.jobs), ({ ref }) => this.self.fork(stop(ref)), { discard: true })
       case "hook":

@@ -1,6 +1,8 @@
 /**
  * `fetch` whose answers are bounded: a JSON answer as a whole, an event stream from one event to the next. What is longer fails the read.
+ * The headers that are configured for a server, which may be secrets, go to its own origin only: never to its login service.
  */
+import type { McpHttpServer } from "../../domain/mcp.ts"
 
 /** Bytes of an answer, and of one event. */
 const maxBytes = 32 * 1024 * 1024
@@ -28,11 +30,24 @@ const counter = (whole: boolean): TransformStream<Uint8Array, Uint8Array> => {
   })
 }
 
-export const boundedFetch = async (url: string | URL, init?: RequestInit): Promise<Response> => {
+const boundedFetch = async (url: string | URL, init?: RequestInit): Promise<Response> => {
   const response = await fetch(url, init)
   if (response.body === null) return response
   const stream = response.headers.get("content-type")?.startsWith("text/event-stream") === true
   const { headers, status, statusText } = response
   // A `Response` made here may not have the statuses that have no body; they have none.
   return new Response(response.body.pipeThrough(counter(!stream)), { status, statusText, headers })
+}
+
+/** The `fetch` for everything that has to do with a server. */
+export const fetchFor = ({ headers: configured = {}, url }: McpHttpServer): typeof boundedFetch => {
+  const { origin } = new URL(url)
+  return (address, init) => {
+    if (new URL(address).origin !== origin) return boundedFetch(address, init)
+    const headers = new Headers(configured)
+    new Headers(init?.headers).forEach((value, name) => {
+      headers.set(name, value)
+    })
+    return boundedFetch(address, { ...init, headers })
+  }
 }

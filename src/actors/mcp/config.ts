@@ -4,7 +4,7 @@
  */
 import { isRecord } from "../../domain/json.ts"
 import { jsonFaultAt, lineAndColumn } from "../../domain/json-fault.ts"
-import type { McpServer } from "../../domain/mcp.ts"
+import type { McpOAuthClient, McpServer } from "../../domain/mcp.ts"
 import { httpUrl } from "../../domain/mcp-check.ts"
 import { nearest } from "../../domain/nearest.ts"
 import { shown } from "../../domain/shown.ts"
@@ -21,7 +21,9 @@ export interface McpConfig {
   readonly faults: ReadonlyArray<string>
 }
 
-const entryKeys = ["command", "args", "env", "cwd", "url", "serverUrl", "headers", "type", "disabled"]
+const entryKeys = ["command", "args", "env", "cwd", "url", "serverUrl", "headers", "oauth", "type", "disabled"]
+
+const oauthKeys = ["clientId", "clientSecret", "callbackPort"]
 
 /** Names of servers: they are parts of tool names, paths and command lines. */
 const serverName = /^[^\s/]{1,100}$/
@@ -36,11 +38,29 @@ const textsOf = (path: string, value: unknown, report: Report): Readonly<Record<
   return value as Readonly<Record<string, string>> // each was looked at
 }
 
+const oauthOf = (path: string, value: unknown, report: Report): McpOAuthClient | null => {
+  if (!isRecord(value)) return report(path, "an object", value)
+  const { callbackPort, clientId, clientSecret } = value
+  if (typeof clientId !== "string" || clientId === "") return report(`${path}.clientId`, "a client id", clientId)
+  if (clientSecret !== undefined && (typeof clientSecret !== "string" || clientSecret === "")) {
+    return report(`${path}.clientSecret`, "a secret", clientSecret)
+  }
+  const port = callbackPort === undefined ? 1 : callbackPort
+  if (typeof port !== "number" || !Number.isInteger(port) || port < 1 || port > 65_535) {
+    return report(`${path}.callbackPort`, "a port from 1 to 65535", callbackPort)
+  }
+  return {
+    clientId,
+    ...(clientSecret === undefined ? {} : { clientSecret }),
+    ...(callbackPort === undefined ? {} : { callbackPort: port }),
+  }
+}
+
 const entryOf = (name: string, value: unknown, report: Report): ConfiguredServer | null => {
   const path = `mcpServers.${name}`
   if (!serverName.test(name)) return report(path, "a name of 1 to 100 characters without blanks and slashes", name)
   if (!isRecord(value)) return report(path, "an object", value)
-  const { args = [], command, cwd, disabled = false, env, headers, type, url = value.serverUrl } = value
+  const { args = [], command, cwd, disabled = false, env, headers, oauth, type, url = value.serverUrl } = value
   if (typeof disabled !== "boolean") return report(`${path}.disabled`, "true or false", disabled)
   if (command !== undefined) {
     if (typeof command !== "string" || command.trim() === "") return report(`${path}.command`, "a command", command)
@@ -66,7 +86,13 @@ const entryOf = (name: string, value: unknown, report: Report): ConfiguredServer
   }
   const texts = headers === undefined ? {} : textsOf(`${path}.headers`, headers, report)
   if (texts === null) return null
-  return { server: { name, transport: type === "sse" ? "sse" : "http", url, headers: texts }, disabled }
+  const client = oauth === undefined ? undefined : oauthOf(`${path}.oauth`, oauth, report)
+  if (client === null) return null
+  const transport = type === "sse" ? "sse" : "http"
+  return {
+    server: { name, transport, url, headers: texts, ...(client === undefined ? {} : { oauth: client }) },
+    disabled,
+  }
 }
 
 /** What the text of a configuration file means. */
@@ -96,6 +122,9 @@ export const readMcpConfig = (text: string, file: string): McpConfig => {
   const servers = Object.entries(list).flatMap(([name, entry]) => {
     if (isRecord(entry)) {
       for (const key of Object.keys(entry)) if (!entryKeys.includes(key)) unknown(`mcpServers.${name}.`, key, entryKeys)
+      for (const key of Object.keys(isRecord(entry.oauth) ? entry.oauth : {})) {
+        if (!oauthKeys.includes(key)) unknown(`mcpServers.${name}.oauth.`, key, oauthKeys)
+      }
     }
     return entryOf(name, entry, report) ?? []
   })

@@ -112,11 +112,12 @@ export const answerOf = (params: unknown, outcome: AskOutcome): ElicitationAnswe
   if (outcome.type === "denied" || outcome.type === "nobody") return { action: "decline" }
   if (outcome.type !== "answered") return { action: "cancel" }
   if (!isRecord(params) || params.mode === "url") return { action: "accept" }
-  const content: Record<string, string | number | boolean | Array<string>> = {}
+  const content: Array<[string, string | number | boolean | Array<string>]> = []
   for (const [id, field] of fieldsOf(params.requestedSchema)) {
-    const value = valueOf(field, outcome.answers[id])
+    // A server may call its fields as what every object has.
+    const value = valueOf(field, Object.hasOwn(outcome.answers, id) ? outcome.answers[id] : undefined)
     if (value === null) return { action: "cancel" }
-    if (value !== undefined) content[id] = value
+    if (value !== undefined) content.push([id, value])
   }
-  return { action: "accept", content }
+  return { action: "accept", content: Object.fromEntries(content) }
 }

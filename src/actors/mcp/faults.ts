@@ -1,7 +1,14 @@
 /**
  * What went wrong on the way to an MCP server, in our words. The protocol's client throws errors of its own and of the system.
  */
-import { ProtocolError, SdkError, SdkErrorCode, SdkHttpError, UnauthorizedError } from "@modelcontextprotocol/client"
+import {
+  InsufficientScopeError,
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  UnauthorizedError,
+} from "@modelcontextprotocol/client"
 import { errorCode } from "../../domain/error-code.ts"
 import { isRecord } from "../../domain/json.ts"
 import { CallError, ConnectError } from "./connection.ts"
@@ -41,6 +48,15 @@ const wantsLogin = (error: unknown): boolean =>
   statusOf(error) === 401 ||
   chainOf(error).some((one) => one instanceof UnauthorizedError || one instanceof LoginNeeded)
 
+/** What a login has to allow beside what it does, where a server says that it allows too little: scopes, or "" where it names none. */
+export const scopeMissing = (error: unknown): string | null => {
+  const refused = chainOf(error).find((one) => one instanceof InsufficientScopeError)
+  return refused === undefined ? null : (refused.requiredScope ?? "")
+}
+
+const tooLittle = (scope: string): string =>
+  `the login allows too little${scope === "" ? "" : `: it has not the scope ${scope.slice(0, maxMessage)}`}`
+
 /** The connection was never made, so nothing was delivered. */
 const notConnected = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH"])
 
@@ -49,6 +65,8 @@ const isUndelivered = (error: unknown): boolean => chainOf(error).some((one) => 
 /** Why a connection was not made. */
 export const connectErrorOf = (error: unknown): ConnectError => {
   if (error instanceof ConnectError) return error
+  const scope = scopeMissing(error)
+  if (scope !== null) return new ConnectError("login", tooLittle(scope))
   if (wantsLogin(error)) return new ConnectError("login", "the server wants a login")
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
     return new ConnectError("unreachable", "it did not answer the handshake in time (mcpStartupTimeoutMs)")
@@ -59,6 +77,9 @@ export const connectErrorOf = (error: unknown): ConnectError => {
 /** What became of a call, and of its connection. `session`: the server knows the connection as a session. */
 export const callErrorOf = (error: unknown, session: boolean): CallError => {
   if (error instanceof CallError) return error
+  const scope = scopeMissing(error)
+  // The connection is as good as before, for what the login allows.
+  if (scope !== null) return new CallError("login", tooLittle(scope), false)
   if (wantsLogin(error)) return new CallError("login", "the server wants a login", true, true)
   if (error instanceof ProtocolError) {
     if (error.message.includes(streamEnded)) return new CallError("unanswered", "the stream of the answer ended", false)

@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/client"
 import { isRecord } from "../../domain/json.ts"
 import type { McpHttpServer } from "../../domain/mcp.ts"
-import { boundedFetch } from "./bounded-fetch.ts"
+import { fetchFor } from "./bounded-fetch.ts"
 import { hasLogin, type LoginProvider, loginProvider } from "./oauth.ts"
 import type { TokenStore } from "./tokens.ts"
 
@@ -50,15 +50,16 @@ export interface HttpTransport {
 /** A provider where somebody has logged in; without one a server that wants a login just says so. */
 const providerFor = async (server: McpHttpServer, tokens: TokenStore | null): Promise<LoginProvider | null> =>
   tokens !== null && (await hasLogin(tokens, server.name, server.url))
-    ? loginProvider({ name: server.name, url: server.url, tokens, interactive: null })
+    ? loginProvider({ server, tokens, interactive: null })
     : null
 
 export const streamable = async (server: McpHttpServer, tokens: TokenStore | null): Promise<HttpTransport> => {
   const authProvider = await providerFor(server, tokens)
   const transport = new AnsweringTransport(new URL(server.url), {
-    requestInit: { headers: { ...server.headers } },
-    fetch: boundedFetch,
+    fetch: fetchFor(server),
     reconnectionOptions,
+    // Only a person can widen what a login may do.
+    onInsufficientScope: "throw",
     ...(authProvider === null ? {} : { authProvider }),
   })
   return {
@@ -70,10 +71,8 @@ export const streamable = async (server: McpHttpServer, tokens: TokenStore | nul
 
 export const httpAndSse = async (server: McpHttpServer, tokens: TokenStore | null): Promise<HttpTransport> => {
   const authProvider = await providerFor(server, tokens)
-  const headers = { ...server.headers }
   const transport = new SSEClientTransport(new URL(server.url), {
-    requestInit: { headers },
-    fetch: boundedFetch,
+    fetch: fetchFor(server),
     ...(authProvider === null ? {} : { authProvider }),
   })
   return { transport, end: () => Promise.resolve(), hasSession: () => false }

@@ -5,16 +5,18 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
 import {
+  auth,
   Client,
+  discoverOAuthProtectedResourceMetadata,
   SSEClientTransport,
   StreamableHTTPClientTransport,
   UnauthorizedError,
 } from "@modelcontextprotocol/client"
 import type { JsonObject } from "../../domain/json.ts"
 import type { McpHttpServer } from "../../domain/mcp.ts"
-import { boundedFetch } from "./bounded-fetch.ts"
+import { fetchFor } from "./bounded-fetch.ts"
 import { connectErrorOf, messageOf, statusOf } from "./faults.ts"
-import { type LoginProvider, loginProvider } from "./oauth.ts"
+import { type LoginProvider, loginProvider, wantedScope } from "./oauth.ts"
 import type { TokenStore } from "./tokens.ts"
 
 export interface LoginRequest {
@@ -35,7 +37,7 @@ const page = (words: string) =>
   `<!doctype html><meta charset="utf-8"><title>Super-Pi</title><p style="font-family: sans-serif">${words}</p>`
 
 /** A listener for the browser's way back, and the parameters that it comes with. */
-const listen = async (signal: AbortSignal) => {
+const listen = async (signal: AbortSignal, port: number) => {
   let came: (params: URLSearchParams) => void = () => undefined
   const params = new Promise<URLSearchParams>((resolve, reject) => {
     came = resolve
@@ -50,9 +52,9 @@ const listen = async (signal: AbortSignal) => {
     response.writeHead(200, { "content-type": "text/html; charset=utf-8", connection: "close" }).end(page(words))
     came(url.searchParams)
   })
-  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(0, "127.0.0.1", resolve))
-  const { port } = server.address() as AddressInfo // it listens on TCP
-  return { redirectUrl: `http://127.0.0.1:${port}/callback`, params, close: () => server.close() }
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, "127.0.0.1", resolve))
+  const { port: own } = server.address() as AddressInfo // it listens on TCP
+  return { redirectUrl: `http://127.0.0.1:${own}/callback`, params, close: () => server.close() }
 }
 
 /** Keeps in memory what is to be kept when all is done. */
@@ -67,47 +69,76 @@ const staged = () => {
   return { store, value: () => value }
 }
 
-const transportOf = (server: McpHttpServer, kind: "http" | "sse", authProvider: LoginProvider) => {
-  const options = { authProvider, fetch: boundedFetch, requestInit: { headers: { ...server.headers } } }
+type Kind = "http" | "sse"
+
+const transportOf = (server: McpHttpServer, kind: Kind, authProvider: LoginProvider) => {
+  const options = { authProvider, fetch: fetchFor(server) }
   const url = new URL(server.url)
   return kind === "http" ? new StreamableHTTPClientTransport(url, options) : new SSEClientTransport(url, options)
 }
 
-/** Knocks, so that the server says where its login service is; gives the transport where it wants a login. */
-const knock = async (server: McpHttpServer, kind: "http" | "sse", provider: LoginProvider, version: string) => {
+interface Knocked {
+  readonly transport: ReturnType<typeof transportOf>
+  /** The browser was sent to the login service. */
+  readonly sent: boolean
+}
+
+/** How long the server may take to say whether it wants a login, in ms. */
+const knockMs = 30_000
+
+/** Knocks as a connection does, so that the server says where its login service is and what a login has to allow. */
+const knock = async (
+  server: McpHttpServer,
+  kind: Kind,
+  mode: "auto" | "legacy",
+  provider: LoginProvider,
+  version: string,
+): Promise<Knocked> => {
   const transport = transportOf(server, kind, provider)
-  const client = new Client({ name: "super-pi", version })
+  const client = new Client({ name: "super-pi", version }, { versionNegotiation: { mode } })
   try {
-    await client.connect(transport, { timeout: 30_000 })
-    return null
+    await client.connect(transport, { timeout: knockMs })
+    if (client.getServerCapabilities()?.tools !== undefined) await client.listTools({}, { timeout: knockMs })
+    return { transport, sent: false }
   } catch (error) {
-    if (error instanceof UnauthorizedError) return transport
+    if (error instanceof UnauthorizedError) return { transport, sent: true }
     throw error
   } finally {
     await client.close().catch(() => undefined)
   }
 }
 
+/** In the ways in which a connection is made (open.ts). */
+const knockAll = async (server: McpHttpServer, provider: LoginProvider, version: string): Promise<Knocked> => {
+  if (server.transport === "sse") return knock(server, "sse", "legacy", provider, version)
+  try {
+    return await knock(server, "http", "auto", provider, version)
+  } catch (error) {
+    const status = statusOf(error)
+    if (status === null) throw error
+    const kind = status === 404 || status === 405 ? "sse" : "http"
+    return knock(server, kind, "legacy", provider, version)
+  }
+}
+
+/** Sends the browser where a server lets everybody in at first, and has a login service. */
+const sendAnyway = async (server: McpHttpServer, provider: LoginProvider): Promise<boolean> => {
+  const fetchFn = fetchFor(server)
+  const found = await discoverOAuthProtectedResourceMetadata(server.url, {}, fetchFn).catch(() => null)
+  return found !== null && (await auth(provider, { serverUrl: server.url, fetchFn })) === "REDIRECT"
+}
+
 /** Logs in; rejects with what went wrong. */
 export const login = async ({ open, server, signal, tokens, version }: LoginRequest): Promise<LoginOutcome> => {
-  const listener = await listen(signal)
+  const { name, oauth, url } = server
+  const listener = await listen(signal, oauth?.callbackPort ?? 0)
   const stage = staged()
-  const { name, url } = server
-  const provider = loginProvider({
-    name,
-    url,
-    tokens: stage.store,
-    interactive: { redirectUrl: listener.redirectUrl, open },
-  })
   try {
-    const transport = await knock(server, server.transport, provider, version).catch((error: unknown) => {
-      const status = statusOf(error)
-      if (server.transport === "http" && (status === 404 || status === 405)) {
-        return knock(server, "sse", provider, version)
-      }
-      throw error
-    })
-    if (transport === null) return "unneeded"
+    const { redirectUrl } = listener
+    const wanted = await wantedScope(tokens, server)
+    const provider = loginProvider({ server, tokens: stage.store, interactive: { redirectUrl, open, wanted } })
+    const { sent, transport } = await knockAll(server, provider, version)
+    if (!sent && !(await sendAnyway(server, provider))) return "unneeded"
     const params = await listener.params
     if (params.get("state") !== provider.expectedState) throw new Error("the answer is not to this login (state)")
     const refused = params.get("error")

@@ -15,8 +15,9 @@ import {
   type OpenOptions,
   type ServerTool,
 } from "./connection.ts"
-import { callErrorOf, connectErrorOf, messageOf, statusOf } from "./faults.ts"
+import { callErrorOf, connectErrorOf, messageOf, scopeMissing, statusOf } from "./faults.ts"
 import { type HttpTransport, httpAndSse, streamable } from "./http.ts"
+import { wantScope } from "./oauth.ts"
 import { StdioTransport } from "./stdio.ts"
 
 /** Tools of one server that are taken. */
@@ -75,8 +76,11 @@ class OpenConnection {
         listChanged: { tools: { autoRefresh: false, debounceMs: 100, onChanged: () => void this.#relist() } },
         // What a server says of its answers is not held against it: the model reads them as they are.
         jsonSchemaValidator: {
-          getValidator: () => (input) => // Any value is one of the type that is asked for.
-          ({ valid: true, data: input as never, errorMessage: undefined }),
+          getValidator:
+            () =>
+            (
+              input, // Any value is one of the type that is asked for.
+            ) => ({ valid: true, data: input as never, errorMessage: undefined }),
         },
       },
     )
@@ -113,6 +117,7 @@ class OpenConnection {
       const exit = this.#process?.exit ?? null
       await this.close()
       if (exit !== null && server.transport === "stdio") throw exitError(server.command, exit, words)
+      await this.#noteScope(error)
       throw connectErrorOf(error)
     } finally {
       signal.removeEventListener("abort", giveUp)
@@ -222,10 +227,19 @@ class OpenConnection {
       )
     } catch (error) {
       if (signal.aborted) throw new CallError("unanswered", messageOf(signal.reason), false)
+      await this.#noteScope(error)
       throw callErrorOf(error, session)
     } finally {
       this.#calls.delete(options)
     }
+  }
+
+  /** The next login asks for what was missing. */
+  async #noteScope(error: unknown): Promise<void> {
+    const { log, server, tokens } = this.#options
+    const scope = scopeMissing(error)
+    if (scope === null || tokens === null || server.transport === "stdio") return
+    await wantScope(tokens, server, scope).catch((failure: unknown) => log(messageOf(failure)))
   }
 
   /** Asks through the call that it belongs to; where that cannot be told, only when all that run are of one conversation. */

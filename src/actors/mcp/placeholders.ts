@@ -29,14 +29,19 @@ export const resolveServer = (
   server: McpServer,
   env: Readonly<Record<string, string | undefined>>,
 ): McpServer | { readonly problem: string } => {
-  const values = server.transport === "stdio" ? (server.env ?? {}) : (server.headers ?? {})
-  const expanded = expand(values, env)
-  if (expanded.missing !== null) {
-    const field = server.transport === "stdio" ? "env" : "headers"
-    const names = expanded.missing.join(", ")
-    return {
-      problem: `${field}: expected variables that are set, but ${names} ${expanded.missing.length === 1 ? "is" : "are"} not`,
-    }
+  const problem = (field: string, missing: ReadonlyArray<string>) => ({
+    problem: `${field}: expected variables that are set, but ${missing.join(", ")} ${missing.length === 1 ? "is" : "are"} not`,
+  })
+  if (server.transport === "stdio") {
+    const expanded = expand(server.env ?? {}, env)
+    return expanded.missing === null ? { ...server, env: expanded.values } : problem("env", expanded.missing)
   }
-  return server.transport === "stdio" ? { ...server, env: expanded.values } : { ...server, headers: expanded.values }
+  const headers = expand(server.headers ?? {}, env)
+  if (headers.missing !== null) return problem("headers", headers.missing)
+  const { oauth } = server
+  const { clientSecret } = oauth ?? {}
+  if (oauth === undefined || clientSecret === undefined) return { ...server, headers: headers.values }
+  const secret = expand({ clientSecret }, env)
+  if (secret.missing !== null) return problem("oauth.clientSecret", secret.missing)
+  return { ...server, headers: headers.values, oauth: { ...oauth, ...secret.values } }
 }

@@ -3,14 +3,14 @@
  * line breaks of the screen are the layout's.
  */
 import type { Event, MachineState } from "../../domain/event.ts"
-import { textOf } from "../../domain/message.ts"
+import { type AssistantPart, textOf, type UserPart } from "../../domain/message.ts"
 import type { QuestionView } from "../../domain/question.ts"
 import { noUsage, type Usage } from "../../domain/usage.ts"
 import type { Rendered, Renderer } from "../renderer.ts"
 import { compactionWords, duration, parkedWords } from "./format.ts"
 import { planLines } from "./plan.ts"
 import { questionLines, settledLine } from "./question.ts"
-import { oneLine, sanitizeChunk } from "./sanitize.ts"
+import { oneLine, sanitize, sanitizeChunk } from "./sanitize.ts"
 import type { Tone } from "./style.ts"
 import { type Detail, endLine, moreOutput, startTool, type ToolProgress, toolDetails } from "./tool.ts"
 import { truncate } from "./width.ts"
@@ -28,6 +28,8 @@ export interface RendererOptions {
   readonly showThinking?: boolean
   /** Whether calls show what they changed and said, beside their line. */
   readonly details?: boolean
+  /** Whether inputs are shown: whoever typed one elsewhere, it was not typed here. */
+  readonly inputs?: boolean
 }
 
 /** What is known of the conversation so far. */
@@ -125,6 +127,18 @@ const subagentLine = (
   return { kind: "line", tone: "warning", text: `✗ ${who} ${how[event.status]} (${took}): ${why}` }
 }
 
+/** Lines of an input that are shown. */
+const inputLines = 20
+
+/** An input, as it would stand where it was typed. */
+const inputBlocks = (content: ReadonlyArray<AssistantPart | UserPart>): ReadonlyArray<Block> => {
+  const words = content.map((part) => (part.type === "image" ? `[image ${part.mediaType}]` : textOf([part])))
+  const lines = sanitize(words.join("\n")).trimEnd().split("\n")
+  const more = lines.length - inputLines
+  const shown = more > 0 ? [...lines.slice(0, inputLines), `… ${more} more lines`] : lines
+  return shown.map((text, at) => line("strong", `${at === 0 ? "› " : "  "}${text}`))
+}
+
 const questionBlocks = (question: QuestionView): ReadonlyArray<Block> =>
   questionLines(question).map((text, at) => line(at === 0 ? "strong" : "plain", text))
 
@@ -175,7 +189,8 @@ const render = (view: View, event: Event): Said => {
     case "toolcall_delta":
       return [{ ...view, writingCall: oneLine(event.name) }, []]
     case "message_completed": {
-      if (event.role === "user") return [view, []]
+      if (event.role === "user")
+        return view.options.inputs === true ? alone(view, inputBlocks(event.content)) : [view, []]
       const [whole, blocks]: Said = view.shown ? [view, []] : runningText(view, "text", textOf(event.content))
       const cut =
         event.stop_reason === "length" ? [line("warning", "the answer was cut off at the model's output limit")] : []

@@ -1,18 +1,14 @@
 /**
- * Admission: inputs, configuration and cancel requests from outside. Every accepted input is a committed submission before its reply.
+ * Admission: inputs and configuration from outside. Every accepted input is a committed submission before its reply. Cancels: `cancel.ts`.
  */
 import { DocumentKind } from "../../../domain/document.ts"
 import { Busy } from "../../../domain/failure.ts"
 import type { Json } from "../../../domain/json.ts"
 import { changedAgent } from "../../../domain/subagent.ts"
-import { stopChildren } from "./children.ts"
-import { cancelCompactions, stillStopping } from "./compaction-end.ts"
 import type { Decision, MachineEvent } from "./data.ts"
 import { type Draft, queuedSubmission } from "./draft.ts"
-import { endQuestion } from "./question-open.ts"
 import { isReady, readQueue } from "./reading.ts"
-import { abortRun, startNext, startRun } from "./run.ts"
-import { refuseCall, unbegun, underway } from "./tools.ts"
+import { startNext, startRun } from "./run.ts"
 
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
 
@@ -70,46 +66,3 @@ export const configure = (d: Draft, event: EventOf<"configure">): Decision => {
   d.succeed(event.reply, undefined)
   return d.done()
 }
-
-/** Withdraws the inputs that are queued (writes stay) and stops the run. The reply waits until the conversation is idle. */
-export const cancel = (d: Draft, event: EventOf<"cancel">): Decision => {
-  const queued = d.data.queue.filter((row) => row.kind === "input")
-  const compacting = cancelCompactions(d)
-  d.setQueue(d.data.queue.filter((row) => row.kind !== "input"))
-  d.unanswered(queued, "withdrawn", "withdrawn by cancel")
-  const { parked, run } = d.data
-  if (parked !== null) {
-    for (const call of parked.calls) d.endTask(call, { status: "aborted", reason: "cancelled" })
-    d.endTask(parked.generation, { status: "aborted", reason: "cancelled" })
-    d.publish({ type: "turn_cancelled" })
-    d.unanswered(parked.submissions, "aborted", "cancelled")
-    d.patch({ parked: null })
-  }
-  if (run === null) {
-    if (stillStopping(d)) d.patch({ cancels: [...d.data.cancels, event.reply] })
-    else d.succeed(event.reply, { cancelled: queued.length > 0 || parked !== null || compacting })
-    return d.done()
-  }
-  d.patch({ cancels: [...d.data.cancels, event.reply] })
-  if (run.cancelling) return d.done()
-  d.patchRun({ cancelling: true, generation: d.putTask({ ...run.generation, abortRequested: true }) })
-  d.act({ type: "clearTimer", timer: "backoff" })
-  d.act({ type: "stopJobs" })
-  for (const slot of run.calls) if (unbegun(slot)) refuseCall(d, slot, "The call was cancelled before it started.")
-  // Of calls that run: they end later, and nobody should answer meanwhile.
-  for (const question of d.data.questions) {
-    endQuestion(d, question, { type: "withdrawn", reason: "cancelled", at: d.env.now })
-  }
-  const waiting =
-    stopChildren(d) ||
-    d.data.state === "preparing_request" ||
-    d.data.state === "streaming_llm" ||
-    callsRunning(d) ||
-    (d.data.state === "compacting" && stillStopping(d))
-  if (!waiting) abortRun(d)
-  return d.done()
-}
-
-/** Whether a job of the batch is still to end: its preparation, or a running call. */
-const callsRunning = (d: Draft): boolean =>
-  d.data.state === "executing_tools" && (d.run.calls.length === 0 || d.run.calls.some(underway))

@@ -1,12 +1,13 @@
 /**
  * A call as it begins, of the model or of an input: its task with the intent, and the slot that follows it.
  */
-import type { CallInput } from "../../../domain/effect.ts"
+import { type CallInput, effectIdOf } from "../../../domain/effect.ts"
 import type { TaskId } from "../../../domain/ids.ts"
+import { isJsonObject } from "../../../domain/json.ts"
 import type { ToolCallPart } from "../../../domain/message.ts"
 import { TaskKind } from "../../../domain/task.ts"
 import { uuidv7 } from "../../../domain/uuid.ts"
-import type { CallSlot, Verdict } from "./data.ts"
+import type { CallSlot, TaskRow, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
 
 /** Puts the task of a call that may run into the draft. Only a `running` one is taken by this node. */
@@ -33,3 +34,22 @@ export const newCall = (
   const slot: CallSlot = { task, call, args, replay, effect, whenInterrupted, output: "", status, startedAt }
   return trail === undefined ? slot : { ...slot, trail }
 }
+
+/** A call as an earlier life of the actor left it. */
+export const storedCall = (task: TaskRow, input: CallInput, status: CallSlot["status"], now: number): CallSlot => ({
+  task,
+  call: {
+    type: "toolCall",
+    id: input.callId,
+    name: input.name,
+    arguments: isJsonObject(input.arguments) ? input.arguments : {},
+  },
+  args: input.arguments,
+  replay: input.replay,
+  effect: effectIdOf(task, input),
+  whenInterrupted: input.whenInterrupted ?? "settled",
+  status,
+  output: "",
+  startedAt: task.startedAt ?? now,
+  ...(input.trail === undefined ? {} : { trail: input.trail }),
+})

@@ -209,11 +209,15 @@ const endCancelled = (d: Draft, compaction: Compaction): void => {
 export const stillStopping = (d: Draft): boolean => d.data.compactions.some((one) => one.cancelling)
 
 /**
- * A cancel ends every compaction but those in the background, which are not part of what was asked. True when there were any; those whose
- * job has to end first are over when it has.
+ * A cancel ends every compaction but those in the background, which are not part of what was asked; one of a single run only that which the
+ * run alone waits for. True when there were any; those whose job has to end first are over when it has.
  */
-export const cancelCompactions = (d: Draft): boolean => {
-  const meant = d.data.compactions.filter((one) => one.input.reason !== "background" && !one.cancelling)
+export const cancelCompactions = (d: Draft, alone: boolean): boolean => {
+  const isMeant = ({ cancelling, input, replies, task }: Compaction): boolean => {
+    if (cancelling || input.reason === "background") return false
+    return !alone || (input.reason !== "manual" && replies.length === 0 && awaited(d, task.id))
+  }
+  const meant = d.data.compactions.filter(isMeant)
   for (const compaction of meant) {
     if (compaction.ready !== null || compaction.retry !== null) {
       endCancelled(d, compaction)

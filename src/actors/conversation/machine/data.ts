@@ -170,7 +170,15 @@ export interface Data {
   readonly afterRuns?: ReadonlyArray<TaskRow>
   /** Queued inputs that plugins read now, and commands of those that they have read (input.ts). */
   readonly reading?: ReadonlyArray<SubmissionId>
-  readonly inputCalls?: ReadonlyArray<{ readonly submission: SubmissionId; readonly slot: CallSlot }>
+  readonly inputCalls?: ReadonlyArray<InputCall>
+  /** The token of the newest run that ended in this life of the actor: the next one's are higher. */
+  readonly lastToken?: number
+}
+
+/** A command of a queued input: it waits for a person (`asking`) or runs. One whose input was withdrawn is being stopped (`abortRequested`). */
+export interface InputCall {
+  readonly submission: SubmissionId
+  readonly slot: CallSlot
 }
 
 /** A call of a response whose calls have all ended. */
@@ -262,7 +270,12 @@ export type MachineEvent =
       readonly reply: Reply<SubmissionRow>
     }
   | { readonly type: "withdraw"; readonly submission: SubmissionId; readonly reply: Reply<SubmissionRow> }
-  | { readonly type: "cancel"; readonly reply: Reply<{ readonly cancelled: boolean }> }
+  /** `submission`: only the run that it is part of; where it is queued, it is withdrawn. Absent: whatever runs and is queued. */
+  | {
+      readonly type: "cancel"
+      readonly submission?: SubmissionId
+      readonly reply: Reply<{ readonly cancelled: boolean }>
+    }
   | { readonly type: "configure"; readonly agent: AgentDocument; readonly reply: Reply<void> }
   | { readonly type: "retry"; readonly reply: Reply<void> }
   | {
@@ -412,8 +425,10 @@ export type Action =
     }
   | { readonly type: "afterRun"; readonly task: TaskRow }
   | { readonly type: "readInput"; readonly row: SubmissionRow }
-  /** Stops every job of the run, and commands of inputs. */
-  | { readonly type: "stopJobs" }
+  /** Stops every job of the run; `spare` are commands of inputs, which are not part of it. */
+  | { readonly type: "stopJobs"; readonly spare: ReadonlyArray<TaskId> }
+  /** Stops these calls: commands of inputs that were withdrawn. */
+  | { readonly type: "stopCalls"; readonly tasks: ReadonlyArray<TaskId> }
   | { readonly type: "compact"; readonly compaction: Compaction }
   | { readonly type: "stopCompaction"; readonly task: TaskId }
   /** A run waits for it now: it does not wait for others. */

@@ -3,8 +3,9 @@
  * table does not name together are postponed until the next state. Nothing here reads a clock, a socket or a store.
  */
 import type { TaskId } from "../../../domain/ids.ts"
-import { cancel, configure, proceed, submit } from "./admit.ts"
+import { configure, proceed, submit } from "./admit.ts"
 import { afterRunEnded, leftToDo } from "./after-run.ts"
+import { cancel } from "./cancel.ts"
 import { checkChildren, childBegun } from "./children.ts"
 import { childEnded } from "./children-end.ts"
 import { compact } from "./compact.ts"
@@ -44,8 +45,8 @@ const jobFault = (end: JobEnd): string => (end.type === "crashed" ? end.message 
 
 /** What was left to do after a run is done: the conversation rests, unless it works on something else. */
 const afterRunOver = (d: Draft, task: TaskId, fault: string | null): Decision => {
-  if (afterRunEnded(d, task, fault) && d.data.run === null) {
-    if (d.data.state === "settling_run") d.to("idle")
+  if (afterRunEnded(d, task, fault)) {
+    if (d.data.run === null && d.data.state === "settling_run") d.to("idle")
     answerCancels(d)
   }
   return d.done()

@@ -1,6 +1,7 @@
 /**
  * What happens around open questions: an answer, the end of their time, a tool that asks, and what is open when the machine starts. Rules:
- * 1. A call that has to be allowed first is `asking`: it has no effect yet, and the rest of its batch goes on.
+ * 1. A call that has to be allowed first is `asking`: it has no effect yet, and the rest of its batch goes on. So is a command of an input,
+ *    which waits in the queue meanwhile.
  * 2. Its answer and what follows from it (the call starts, or its result says why it did not run) are one commit.
  * 3. A question that a crash left open is asked again to whoever connects, until its own time is over.
  */
@@ -15,6 +16,7 @@ import { remember } from "../../../domain/remembered.ts"
 import { TaskKind } from "../../../domain/task.ts"
 import type { CallSlot, Decision, MachineEvent, Question, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
+import { askingCommand, commandSettled } from "./input.ts"
 import { armQuestions, endQuestion, nobodyToAsk, openQuestion, publishQuestion, questionStep } from "./question-open.ts"
 import { advance, refuseCall, setSlot } from "./tools.ts"
 
@@ -52,9 +54,16 @@ export const expireQuestions = (d: Draft): Decision => {
 /** Ends a question, then the waiting of its call. */
 const settle = (d: Draft, question: Question, end: QuestionEnd): void => {
   endQuestion(d, question, end)
-  const found = d.data.run?.calls.find((one) => one.task.id === question.task.owner)
+  const { owner } = question.task
   const { body } = question.input
-  if (found?.status !== "asking" || body.kind !== "permission") return
+  if (owner === null || body.kind !== "permission") return
+  const command = askingCommand(d, owner)
+  if (command !== undefined) {
+    commandSettled(d, noted(command, question, end), body.reason, end)
+    return
+  }
+  const found = d.data.run?.calls.find((one) => one.task.id === owner)
+  if (found?.status !== "asking") return
   const slot = noted(found, question, end)
   const outcome = outcomeOf(end)
   if (outcome.type === "allowed") setSlot(d, { ...slot, status: "pending" })

@@ -3,13 +3,14 @@
  * 1. Where a plugin has the hook, an input waits in the queue until it was read; one that was not holds up those behind it.
  * 2. What the plugins made of it is committed with the placing, or with the intent of the commands that they ask for. A death before that has
  *    it read again.
- * 3. Its commands are calls of `bash`: their intent is committed, they run once, and one that was cut off is not repeated. The input is
- *    placed when all have ended, with their outputs in it.
+ * 3. Its commands are calls of `bash`: their intent is committed, they run once, and one that was cut off is not repeated. One that a person
+ *    has to allow waits for the answer first (`question.ts`). The input is placed when all have ended, with their outputs in it.
+ * 4. Withdrawing an input ends its commands: what was not allowed yet at once, what runs when it has stopped.
  */
 import type { AgentDocument } from "../../../domain/document.ts"
 import type { SubmissionId, TaskId } from "../../../domain/ids.ts"
 import type { UserPart } from "../../../domain/message.ts"
-import type { SubmissionRow } from "./data.ts"
+import type { InputCall, SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 
 /** What the plugins made of an input. `outputs` are those of its commands, null while one runs. */
@@ -41,6 +42,12 @@ export const readyOf = (d: Draft, rows: ReadonlyArray<SubmissionRow>): ReadonlyA
 }
 
 const readingIn = (d: Draft): ReadonlyArray<SubmissionId> => d.data.reading ?? []
+
+/** Commands of inputs that have not ended. */
+export const commandsOf = (d: Draft): ReadonlyArray<InputCall> => d.data.inputCalls ?? []
+
+/** Whether a command of an input that was withdrawn is still being stopped. */
+export const commandsStopping = (d: Draft): boolean => commandsOf(d).some(({ slot }) => slot.task.abortRequested)
 
 /** Has the plugins read what is queued and was not read. */
 export const readQueue = (d: Draft): void => {

@@ -9,13 +9,13 @@
  * 4. A partial answer that was flushed stays as an aborted assistant entry; the request is made again.
  */
 import type { LiveDocument } from "../../../domain/document.ts"
-import { callOf, effectIdOf } from "../../../domain/effect.ts"
+import { callOf } from "../../../domain/effect.ts"
 import type { TaskId } from "../../../domain/ids.ts"
-import { isJsonObject, type Json, type JsonObject } from "../../../domain/json.ts"
 import { text, toolCallsOf } from "../../../domain/message.ts"
 import type { Task } from "../../../domain/task.ts"
 import { restartLimit, TaskKind } from "../../../domain/task.ts"
 import { leftToDo, recoverAfterRuns } from "./after-run.ts"
+import { storedCall } from "./call.ts"
 import { recoverChildren } from "./children-recover.ts"
 import type { CallSlot, Decision, MachineEvent, SubmissionRow, TaskRow } from "./data.ts"
 import { leaveInDoubt, reconcile } from "./doubt.ts"
@@ -167,17 +167,11 @@ const resumeCalls = (
     if (input === null) continue
     const task = take(d, row)
     const safe = input.replay === "safe" && event.replayOf(input.name) === "safe"
+    const status = row.status === "pending" ? unstarted(d, row.id) : "pending"
     const slot: CallSlot = {
-      task,
-      call: { type: "toolCall", id: input.callId, name: input.name, arguments: asObject(input.arguments) },
-      args: input.arguments,
+      ...storedCall(task, input, status, d.env.now),
       replay: safe ? "safe" : "unsafe",
-      effect: effectIdOf(row, input),
-      whenInterrupted: input.whenInterrupted ?? "settled",
-      status: row.status === "pending" ? unstarted(d, row.id) : "pending",
       output: live?.tools[String(row.id)]?.output ?? "",
-      startedAt: row.startedAt ?? d.env.now,
-      ...(input.trail === undefined ? {} : { trail: input.trail }),
     }
     const runs = row.status === "pending" || (safe && task.crashes < restartLimit && !d.run.cancelling)
     if (runs) again.push({ ...slot, output: "" })
@@ -220,8 +214,6 @@ const modelOf = (event: Recover): string => {
   const message = event.stored.batch?.model[0]
   return message?.role === "assistant" ? message.model : ""
 }
-
-const asObject = (value: Json): JsonObject => (isJsonObject(value) ? value : {})
 
 /** A person asked to run a parked run again: its crash count starts over. */
 export const retryParked = (d: Draft, event: Extract<MachineEvent, { readonly type: "retry" }>): Decision => {

@@ -5,7 +5,7 @@ import type { LiveDocument, UsageDocument } from "../../../domain/document.ts"
 import { DocumentKind } from "../../../domain/document.ts"
 import { EntryKind } from "../../../domain/entry.ts"
 import type { EntryId } from "../../../domain/ids.ts"
-import type { Json } from "../../../domain/json.ts"
+import { isJsonObject, type Json } from "../../../domain/json.ts"
 import type { AssistantMessage, AssistantPart, StopReason, UserPart } from "../../../domain/message.ts"
 import { text } from "../../../domain/message.ts"
 import type { TaskOutcome } from "../../../domain/task.ts"
@@ -18,7 +18,7 @@ import { liveCompactions } from "./compaction-view.ts"
 import type { Data, Run, SubmissionRow, TaskRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { inputOf, placeInput, placeInputs, placeWrites } from "./place.ts"
-import { readQueue } from "./reading.ts"
+import { commandsStopping, readQueue } from "./reading.ts"
 
 /** Where a generation is: about to ask the model, or waiting for its calls. */
 export type Checkpoint =
@@ -81,7 +81,8 @@ export const startRun = (d: Draft, rows: ReadonlyArray<SubmissionRow>): void => 
 export const startTurn = (d: Draft, submissions: ReadonlyArray<SubmissionRow>, turn: number): void => {
   const input = { submissions: submissions.map((row) => row.id), turn }
   const generation = d.newTask(TaskKind.generation, input, requestCheckpoint(1), null)
-  const token = (d.data.run?.token ?? 0) + 1
+  // Higher than any in this life: a job of a run that ended may still be on its way out.
+  const token = (d.data.run?.token ?? d.data.lastToken ?? 0) + 1
   d.patch({ run: freshRun(generation, submissions, token) })
   d.to("preparing_request")
   d.publish({ type: "turn_started", submission_ids: submissions.map((row) => row.id), model: d.data.agent.model ?? "" })
@@ -127,9 +128,12 @@ export const nextTurn = (d: Draft): void => {
   startTurn(d, [...run.submissions, ...placeInputs(d, "afterTools")], turn)
 }
 
+/** There is no run any more. */
+const leave = (d: Draft): void => d.patch({ run: null, lastToken: d.run.token })
+
 /** A run ended as it should: what is queued goes on in the same commit, so that no death between the two leaves it waiting. */
 const rest = (d: Draft): void => {
-  d.patch({ run: null })
+  leave(d)
   if (startNext(d)) return
   d.to("settling_run")
   if (!leftToDo(d)) d.act({ type: "self", event: { type: "settled" } })
@@ -248,26 +252,41 @@ export const failRun = (d: Draft, code: string, message: string, reference: stri
   d.publish({ type: "turn_error", code, message, reference })
   endRun(d, { status: "failed", error: { code, message } }, reference === null ? "model_error" : "faulted", message)
   leaveAfterRun(d, "failed", null)
-  d.patch({ run: null })
+  leave(d)
   d.to(leftToDo(d) ? "settling_run" : "idle")
 }
 
+/** Part of the checkpoint of a run that is cancelled for one of those who wait for it: what others queued goes on when it has ended. */
+const cancelledAlone = "cancelledAlone"
+
+/** A generation that is to be cancelled: with what is queued, or `alone`. */
+export const toBeAborted = (generation: TaskRow, alone: boolean): TaskRow => {
+  const { [cancelledAlone]: _, ...checkpoint } = generation.checkpoint as { readonly [key: string]: Json }
+  const marked: Json = alone ? { ...checkpoint, [cancelledAlone]: true } : checkpoint
+  return { ...generation, abortRequested: true, checkpoint: marked }
+}
+
+const isAlone = ({ checkpoint }: TaskRow): boolean => isJsonObject(checkpoint) && checkpoint[cancelledAlone] === true
+
 /** Ends a cancelled run, once everything that it started has ended. */
 export const abortRun = (d: Draft): void => {
+  const alone = isAlone(d.run.generation)
   const partial = unfinished(d.run)
   if (partial.length > 0) addAssistant(d, partial, "aborted", d.run.finished?.usage ?? null)
   if (d.run.finished !== null) countUsage(d, d.run.finished.usage)
   d.publish({ type: "turn_cancelled" })
   endRun(d, { status: "aborted", reason: "cancelled" }, "aborted", "cancelled")
   leaveAfterRun(d, "cancelled", null)
-  d.patch({ run: null })
+  leave(d)
   d.to(leftToDo(d) ? "settling_run" : "idle")
   answerCancels(d)
+  if (alone) startNext(d)
 }
 
 /** Answers whoever waits for a cancel, once nothing is left that it stops. */
 export const answerCancels = (d: Draft): void => {
-  if (d.data.run !== null || leftToDo(d) || d.data.compactions.some((one) => one.cancelling)) return
+  if (d.data.cancels.length === 0 || d.data.run?.cancelling === true || leftToDo(d)) return
+  if (d.data.compactions.some((one) => one.cancelling) || commandsStopping(d)) return
   for (const reply of d.data.cancels) d.succeed(reply, { cancelled: true })
   d.patch({ cancels: [] })
 }

@@ -16,7 +16,7 @@ import { applyControl, endAsked } from "./control.ts"
 import type { CallSlot, Decision, Finished, MachineEvent, Run, Verdict } from "./data.ts"
 import type { Draft } from "./draft.ts"
 import { tellEnded, yieldAnswer, yielded } from "./hooked.ts"
-import { inputCallEnded } from "./input.ts"
+import { inputCallEnded, inputCallLost } from "./input.ts"
 import { appendDraft } from "./place.ts"
 import { askForCall, orRefused } from "./question-open.ts"
 import {
@@ -286,10 +286,7 @@ export const flush = (d: Draft): Decision => {
 export const jobEnded = (d: Draft, event: EventOf<"jobEnded">): Decision => {
   const { job, end } = event
   const run: Run | null = d.data.run
-  if (job.type === "tool") {
-    const output = [text(lostCall(end, run?.cancelling === true))]
-    if (inputCallEnded(d, job.task, { output, isError: true, inDoubt: true })) return d.done()
-  }
+  if (job.type === "tool" && inputCallLost(d, job.task, lostCall(end, run?.cancelling === true))) return d.done()
   if (run === null) return d.done()
   if (job.type === "tool") {
     const slot = run.calls.find((other) => other.task.id === job.task)

@@ -7,9 +7,11 @@
 import { NotFound } from "../../../domain/failure.ts"
 import type { Json } from "../../../domain/json.ts"
 import { isNote } from "../../../domain/write.ts"
-import type { Decision, MachineEvent } from "./data.ts"
+import type { Decision, MachineEvent, SubmissionRow } from "./data.ts"
 import { type Draft, queuedSubmission } from "./draft.ts"
+import { stopCommands } from "./input.ts"
 import { isReset, placeWrite } from "./place.ts"
+import { isReady } from "./reading.ts"
 import { startNext } from "./run.ts"
 
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
@@ -50,8 +52,16 @@ export const withdraw = (d: Draft, event: EventOf<"withdraw">): Decision => {
     })
     return d.done()
   }
-  d.setQueue(d.data.queue.filter((one) => one !== row))
-  d.unanswered([row], "withdrawn", "withdrawn")
+  takeBack(d, row, "withdrawn")
   d.succeed(event.reply, d.submission(row))
   return d.done()
+}
+
+/** Takes a row out of the queue, and ends what was done for it. What waited only for it to become ready takes its place. */
+export const takeBack = (d: Draft, row: SubmissionRow, why: string): void => {
+  const heldUp = !isReady(d, row)
+  d.setQueue(d.data.queue.filter((one) => one !== row))
+  stopCommands(d, [row], why)
+  d.unanswered([row], "withdrawn", why)
+  if (heldUp && d.data.run === null && d.data.parked === null) startNext(d)
 }
