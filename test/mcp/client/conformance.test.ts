@@ -35,7 +35,7 @@ const run = (args: ReadonlyArray<string>) =>
 /** Every scenario for clients, in every revision that has it, the newest last. */
 const listed = async (): Promise<ReadonlyArray<Scenario>> => {
   const { output } = await run(["list"])
-  const [, section = ""] = /^Client scenarios.*:$([^]*?)^\S/m.exec(output) ?? []
+  const [, section = ""] = /^Client scenarios.*:$([\s\S]*?)^\S/m.exec(output) ?? []
   return [...section.matchAll(/^ {2}- (\S+) \[(.*)\]$/gm)].flatMap(([, name = "", versions = ""]) =>
     versions.split(",").map((version) => ({ name, version })),
   )

@@ -75,6 +75,7 @@ describe("the configuration file", () => {
         b: { url: "ftp://x" },
         c: { command: "x", args: [1] },
         d: 5,
+        e: { url: "https://x", oauth: { clientid: "x" } },
       },
     })
     expect(servers.map(({ server }) => server.name)).toEqual(["ok"])
@@ -85,6 +86,8 @@ describe("the configuration file", () => {
       `${file}: mcpServers.b.url: expected an absolute http or https URL, got "ftp://x"; the server is not started`,
       `${file}: mcpServers.c.args: expected an array of strings, got [1]; the server is not started`,
       `${file}: mcpServers.d: expected an object, got 5; the server is not started`,
+      `${file}: unknown key "mcpServers.e.oauth.clientid"; did you mean "mcpServers.e.oauth.clientId"?`,
+      `${file}: mcpServers.e.oauth.clientId: expected a client id, got nothing; the server is not started`,
     ])
     expect(readMcpConfig("{", file).faults[0]).toContain(`${file}:1:2: expected JSON`)
   })
@@ -105,6 +108,16 @@ describe("the configuration file", () => {
     } as const
     expect(resolveServer(server, { T: "1" })).toMatchObject({ headers: { A: "Bearer 1" } })
     expect(resolveServer(server, {})).toEqual({ problem: "headers: expected variables that are set, but T is not" })
+    const { servers } = read({
+      mcpServers: {
+        b: { url: "http://x", oauth: { clientId: "me", clientSecret: placeholder("S"), callbackPort: 8123 } },
+      },
+    })
+    const known = servers.map((one) => resolveServer(one.server, { S: "2" }))
+    expect(known).toMatchObject([{ oauth: { clientId: "me", clientSecret: "2", callbackPort: 8123 } }])
+    expect(servers.map((one) => resolveServer(one.server, {}))).toEqual([
+      { problem: "oauth.clientSecret: expected variables that are set, but S is not" },
+    ])
   })
 })
 
@@ -129,6 +142,16 @@ describe("results", () => {
 })
 
 describe("questions of servers", () => {
+  it("may name their fields like what every object has", () => {
+    const fields = ["valueOf", "__proto__", "constructor", "toString"]
+    const properties = Object.fromEntries(fields.map((id) => [id, { type: "string" }]))
+    const answers = Object.fromEntries(fields.map((id) => [id, { selected: [], text: id }]))
+    const params = { message: "?", requestedSchema: { properties } }
+    const accepted = { action: "accept", content: Object.fromEntries(fields.map((id) => [id, id])) }
+    expect(answerOf(params, { type: "answered", by: "me", answers })).toEqual(accepted)
+    expect(answerOf(params, { type: "answered", by: "me", answers: {} })).toEqual({ action: "accept", content: {} })
+  })
+
   it("are asked and answered without throwing, whatever the server asks for", () => {
     const schema = fc.record({
       properties: fc.dictionary(fc.string(), fc.jsonValue()),
