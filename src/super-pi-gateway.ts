@@ -1,17 +1,22 @@
 /**
- * The HTTP gateway inside an application: `Gateway.layer` serves the conversations of the node that it is built over, until it is released.
+ * The HTTP gateway inside an application: `Gateway.layer` serves the conversations of the node that it is built over, until it is released,
+ * in every protocol that `super-pi gateway` speaks.
  */
 import { Context, Effect, Layer } from "effect"
 import { Sessions } from "./actors/sessions.ts"
+import { mcpServiceOf } from "./cli/mcp-service.ts"
 import { version } from "./cli/package.ts"
+import type { McpServeSettings } from "./domain/mcp-serve-settings.ts"
 import { Models } from "./models/model.ts"
 import type { GatewayOptions, GatewayRefused, Gateway as RunningGateway } from "./protocols/gateway.ts"
-import type { RemoteRules } from "./protocols/remote.ts"
+import { callerRules, type RemoteRules } from "./protocols/remote.ts"
 import type { ListenFailed } from "./protocols/socket/listen.ts"
 
 export interface GatewayLayerOptions extends GatewayOptions {
-  /** How far callers may choose modes. Default: any mode. */
+  /** How far callers may choose modes. Default: up to `accept-edits`. */
   readonly remote?: RemoteRules
+  /** The MCP server: its harness, its sessions; see docs/mcp-server.md. */
+  readonly mcp?: McpServeSettings
 }
 
 export class Gateway extends Context.Tag("super-pi/Gateway")<Gateway, RunningGateway>() {
@@ -23,11 +28,18 @@ export class Gateway extends Context.Tag("super-pi/Gateway")<Gateway, RunningGat
     return Layer.scoped(
       Gateway,
       Effect.gen(function* () {
-        const { remote = { ownMode: "auto" as const }, ...rest } = options
+        const { groups = [], mcp, remote = callerRules(undefined), ...rest } = options
         const sessions = yield* Sessions
         const { list: models } = yield* Models
-        const { serveGateway } = yield* Effect.promise(() => import("./protocols/gateway.ts"))
-        return yield* serveGateway({ sessions, models, version: version(), remote }, rest)
+        const [{ serveGateway }, { mcpRoutes }] = yield* Effect.promise(() =>
+          Promise.all([import("./protocols/gateway.ts"), import("./protocols/mcp/server/http.ts")]),
+        )
+        const service = { sessions, models, version: version(), remote }
+        const served = yield* mcpRoutes({
+          ...mcp,
+          ...(yield* mcpServiceOf(service, { settings: mcp, cwd: null, places: null })),
+        })
+        return yield* serveGateway(service, { ...rest, groups: [served, ...groups] })
       }),
     )
   }

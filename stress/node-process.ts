@@ -45,7 +45,7 @@ export class NodeProcess {
     const { program, directory, db, socket, env } = this.#settings
     this.#meant = false
     this.stderr = ""
-    const child = spawn(process.execPath, [program, "rpc", "--unix", socket, "--db", db], {
+    const child = spawn(process.execPath, [program, "rpc", "--unix", socket, "--db", db, "--mode", "auto"], {
       cwd: directory,
       env: { PATH: process.env.PATH ?? "", HOME: directory, TMPDIR: directory, ...env },
       stdio: ["ignore", "ignore", "pipe"],

@@ -46,7 +46,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
           Promise.all([import("../protocols/acp/serve.ts"), import("./acp-commands.ts")]),
         )
         const sessions = yield* openSessions(options)
-        const service = yield* protocolServiceOf(sessions, options)
+        const service = yield* protocolServiceOf(sessions, options, "person")
         const places = pluginPlaces(
           { cwd, env, home: homedir(), platform: process.platform },
           {},

@@ -7,7 +7,7 @@ import type { Invocation } from "./arguments.ts"
 import { nodeOptionsOf } from "./context.ts"
 import { ExitCode, usageFailure } from "./exit.ts"
 import { gatewaySettingsOf } from "./gateway-settings.ts"
-import { mcpServiceOf } from "./mcp-service.ts"
+import { mcpNodeOf, mcpServiceOf } from "./mcp-service.ts"
 import { openSessions } from "./node.ts"
 import * as option from "./options.ts"
 import { version } from "./package.ts"
@@ -39,8 +39,8 @@ export const main = async (invocation: Invocation): Promise<number> => {
         )
         const metrics = makeMetrics({ version: version(), prices: modelSettings(options.settings).prices ?? {} })
         const sessions = yield* openSessions({ ...options, observer: metrics.observer })
-        const service = yield* protocolServiceOf(sessions, options)
-        const mcp = yield* mcpRoutes({ ...options.settings.mcp, ...(yield* mcpServiceOf(service, options)) })
+        const service = yield* protocolServiceOf(sessions, options, "programs")
+        const mcp = yield* mcpRoutes({ ...options.settings.mcp, ...(yield* mcpServiceOf(service, mcpNodeOf(options))) })
         const gateway = yield* serveGateway(service, {
           port,
           host: invocation.get(option.host) ?? envValue(options.env, "SUPER_PI_GATEWAY_BIND"),

@@ -6,9 +6,8 @@ import type { Invocation } from "./arguments.ts"
 import { nodeOptionsOf } from "./context.ts"
 import { ExitCode } from "./exit.ts"
 import { harnessOf } from "./harness-choice.ts"
-import { mcpServiceOf } from "./mcp-service.ts"
+import { mcpNodeOf, mcpServiceOf } from "./mcp-service.ts"
 import { openSessions } from "./node.ts"
-import * as option from "./options.ts"
 import { protocolServiceOf } from "./protocol-service.ts"
 import { runCommand } from "./runtime.ts"
 import { withDefaults } from "./serve-options.ts"
@@ -20,12 +19,8 @@ export const main = async (invocation: Invocation): Promise<number> => {
       Effect.gen(function* () {
         const { serveMcpStdio } = yield* Effect.promise(() => import("../protocols/mcp/server/stdio.ts"))
         const sessions = yield* openSessions(options)
-        const service = yield* protocolServiceOf(sessions, options)
-        const mode = invocation.get(option.mode)
-        // Who starts the process decides for its only client.
-        const remote =
-          mode === undefined ? service.remote : { ownMode: mode, remoteDefaultMode: mode, remoteMaxMode: mode }
-        const served = yield* mcpServiceOf({ ...service, remote }, options)
+        const service = yield* protocolServiceOf(sessions, options, "programs")
+        const served = yield* mcpServiceOf(service, mcpNodeOf(options))
         yield* serveMcpStdio({ ...served, harness: harnessOf(invocation) ?? served.harness })
         return ExitCode.ok
       }),

@@ -19,14 +19,25 @@ const checkOf: NonNullable<ProtocolService["checkOf"]> = (schema) =>
     ),
   )
 
-export const protocolServiceOf = (sessions: SessionsService, options: NodeOptions): Effect.Effect<ProtocolService> =>
+/**
+ * `callers` says who speaks the protocol: programs that reach a server, or the person who started the command, in an interface that asks for
+ * permission itself.
+ */
+export const protocolServiceOf = (
+  sessions: SessionsService,
+  options: NodeOptions,
+  callers: "programs" | "person",
+): Effect.Effect<ProtocolService> =>
   Effect.map(
-    Effect.promise(() => import("../models/service.ts")),
-    ({ makeModels }) => ({
+    Effect.promise(() => Promise.all([import("../models/service.ts"), import("../protocols/remote.ts")])),
+    ([{ makeModels }, { callerRules }]) => ({
       sessions,
       models: makeModels({ env: options.env, settings: modelSettings(options.settings) }).list,
       version: version(),
-      remote: { ...options.settings.permissions, ownMode: options.mode ?? "auto" },
+      remote:
+        callers === "person"
+          ? { ...options.settings.permissions, ownMode: options.mode ?? "auto" }
+          : callerRules(options.mode, options.settings.permissions),
       checkOf,
     }),
   )

@@ -47,7 +47,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
       Effect.gen(function* () {
         const server = yield* Effect.promise(() => import("../protocols/jsonrpc/serve.ts"))
         const sessions = yield* openSessions(options)
-        const service = { ...(yield* protocolServiceOf(sessions, options)), auth }
+        const service = { ...(yield* protocolServiceOf(sessions, options, "programs")), auth }
         if (place.kind === "stdio") {
           yield* server.serveStdio(service)
           return ExitCode.ok

@@ -110,7 +110,7 @@ export const runTui = (file: string, invocation: Invocation): Promise<number> =>
       const session = yield* openConversation(sessions, choice, null)
       const { serveUnix } = yield* Effect.promise(() => import("../protocols/jsonrpc/serve.ts"))
       const socket = join(yield* privateDirectory, "rpc.sock")
-      yield* serveUnix(socket, yield* protocolServiceOf(sessions, options))
+      yield* serveUnix(socket, yield* protocolServiceOf(sessions, options, "person"))
       const conversation = String(session.conversation_id)
       signals.onInterrupt(() => {})
       const child = yield* Effect.acquireRelease(

@@ -6,11 +6,24 @@ import { Effect } from "effect"
 import { isDirectModel } from "../domain/direct-call.ts"
 import type { AgentDocument, ExecutionMode } from "../domain/document.ts"
 import { InvalidRequest } from "../domain/failure.ts"
-import { type PermissionSettings, remoteMode } from "../domain/permissions-policy.ts"
+import { lower, type PermissionSettings, remoteMode } from "../domain/permissions-policy.ts"
 
 /** The settings for remote callers; `ownMode` is what conversations have where nobody chooses. */
 export interface RemoteRules extends Pick<PermissionSettings, "remoteDefaultMode" | "remoteMaxMode"> {
   readonly ownMode: ExecutionMode
+}
+
+/**
+ * The rules for callers of a server: `accept-edits` and nothing above where neither the one who starts it (`mode`) nor the settings say more.
+ * What the settings call the highest mode holds for both.
+ */
+export const callerRules = (
+  mode: ExecutionMode | undefined,
+  settings: Pick<PermissionSettings, "remoteDefaultMode" | "remoteMaxMode"> = {},
+): RemoteRules => {
+  const first = mode ?? settings.remoteDefaultMode ?? "accept-edits"
+  const remoteMaxMode = settings.remoteMaxMode ?? first
+  return { ownMode: mode ?? "auto", remoteDefaultMode: lower(first, remoteMaxMode), remoteMaxMode }
 }
 
 /**

@@ -4,7 +4,7 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { AgentDocument } from "../../src/domain/document.ts"
-import { type RemoteRules, remoteAgent } from "../../src/protocols/remote.ts"
+import { callerRules, type RemoteRules, remoteAgent } from "../../src/protocols/remote.ts"
 
 const own: RemoteRules = { ownMode: "auto" }
 const limited: RemoteRules = { ownMode: "auto", remoteDefaultMode: "plan", remoteMaxMode: "accept-edits" }
@@ -46,5 +46,21 @@ describe("a remote caller", () => {
       "accept-edits",
     )
     expect(chosen({}, limited, false)).not.toHaveProperty("right.settingsOverride")
+  })
+})
+
+describe("the rules of a server", () => {
+  it("let callers edit and no more, unless who starts it or the settings say so; the settings' highest mode holds for both", () => {
+    const modes = (mode: Parameters<typeof callerRules>[0], settings?: Parameters<typeof callerRules>[1]) => {
+      const { remoteDefaultMode, remoteMaxMode } = callerRules(mode, settings)
+      return [remoteDefaultMode, remoteMaxMode]
+    }
+    expect(modes(undefined)).toEqual(["accept-edits", "accept-edits"])
+    expect(modes("auto")).toEqual(["auto", "auto"])
+    expect(modes("plan")).toEqual(["plan", "plan"])
+    expect(modes(undefined, { remoteMaxMode: "auto" })).toEqual(["accept-edits", "auto"])
+    expect(modes(undefined, { remoteDefaultMode: "auto" })).toEqual(["auto", "auto"])
+    expect(modes("auto", { remoteMaxMode: "plan" })).toEqual(["plan", "plan"])
+    expect(modes("plan", { remoteDefaultMode: "auto", remoteMaxMode: "auto" })).toEqual(["plan", "auto"])
   })
 })
