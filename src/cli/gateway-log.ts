@@ -17,7 +17,7 @@ const oneLine = (text: string): string => {
 const eventLine = (event: Event, verbose: boolean): string | null => {
   switch (event.type) {
     case "turn_started":
-      return `turn started, ${oneLine(event.model)}`
+      return event.model === "" ? "turn started" : `turn started, ${oneLine(event.model)}`
     case "turn_completed":
       return `turn completed (${event.stop_reason}), ${event.text.length} characters`
     case "turn_error":
