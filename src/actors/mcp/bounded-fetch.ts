@@ -39,15 +39,21 @@ const boundedFetch = async (url: string | URL, init?: RequestInit): Promise<Resp
   return new Response(response.body.pipeThrough(counter(!stream)), { status, statusText, headers })
 }
 
+/** What was sent for the answer, in the header `authorization`. */
+const sent = new WeakMap<Response, string>()
+export const sentAuthorization = (response: Response): string | null => sent.get(response) ?? null
+
 /** The `fetch` for everything that has to do with a server. */
 export const fetchFor = ({ headers: configured = {}, url }: McpHttpServer): typeof boundedFetch => {
   const { origin } = new URL(url)
-  return (address, init) => {
+  return async (address, init) => {
     if (new URL(address).origin !== origin) return boundedFetch(address, init)
     const headers = new Headers(configured)
     new Headers(init?.headers).forEach((value, name) => {
       headers.set(name, value)
     })
-    return boundedFetch(address, { ...init, headers })
+    const response = await boundedFetch(address, { ...init, headers })
+    sent.set(response, headers.get("authorization") ?? "")
+    return response
   }
 }

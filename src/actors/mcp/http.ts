@@ -10,7 +10,7 @@ import {
 import { isRecord } from "../../domain/json.ts"
 import type { McpHttpServer } from "../../domain/mcp.ts"
 import { fetchFor } from "./bounded-fetch.ts"
-import { hasLogin, type LoginProvider, loginProvider } from "./oauth.ts"
+import { nodeLogin } from "./refresh.ts"
 import type { TokenStore } from "./tokens.ts"
 
 /** Marks the error that stands for an answer that will not come: its stream has ended. */
@@ -47,14 +47,8 @@ export interface HttpTransport {
   readonly hasSession: () => boolean
 }
 
-/** A provider where somebody has logged in; without one a server that wants a login just says so. */
-const providerFor = async (server: McpHttpServer, tokens: TokenStore | null): Promise<LoginProvider | null> =>
-  tokens !== null && (await hasLogin(tokens, server.name, server.url))
-    ? loginProvider({ server, tokens, interactive: null })
-    : null
-
 export const streamable = async (server: McpHttpServer, tokens: TokenStore | null): Promise<HttpTransport> => {
-  const authProvider = await providerFor(server, tokens)
+  const authProvider = await nodeLogin(server, tokens)
   const transport = new AnsweringTransport(new URL(server.url), {
     fetch: fetchFor(server),
     reconnectionOptions,
@@ -70,7 +64,7 @@ export const streamable = async (server: McpHttpServer, tokens: TokenStore | nul
 }
 
 export const httpAndSse = async (server: McpHttpServer, tokens: TokenStore | null): Promise<HttpTransport> => {
-  const authProvider = await providerFor(server, tokens)
+  const authProvider = await nodeLogin(server, tokens)
   const transport = new SSEClientTransport(new URL(server.url), {
     fetch: fetchFor(server),
     ...(authProvider === null ? {} : { authProvider }),
