@@ -1,5 +1,5 @@
 /**
- * The snippets of docs/embedding.md, docs/documents.md, docs/harnesses.md, docs/gateway.md and of the README are whole programs: they compile, run, and print what their comments say.
+ * The snippets of docs/embedding.md, docs/documents.md, docs/harnesses.md, docs/gateway.md, docs/mcp-server.md and of the README are whole programs: they compile, run, and print what their comments say.
  */
 import { execFile } from "node:child_process"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
@@ -23,6 +23,7 @@ const snippets = [
   ...snippetsOf("docs/documents.md"),
   ...snippetsOf("docs/harnesses.md"),
   ...snippetsOf("docs/gateway.md"),
+  ...snippetsOf("docs/mcp-server.md"),
 ]
 
 let directory: string

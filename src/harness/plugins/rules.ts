@@ -7,9 +7,10 @@ import { definePlugin } from "../define.ts"
 import { projectOf, rootsOf } from "../discovery.ts"
 import { DiscoveryFiles } from "../discovery-files.ts"
 import { Reports } from "../discovery-report.ts"
+import type { PluginPlaces } from "../plugin.ts"
 import { findNestedRules, findRules } from "./rules/find.ts"
 import { placesOfWork } from "./rules/places-of-work.ts"
-import { fitInto, render } from "./rules/render.ts"
+import { type Fitted, fitInto, render } from "./rules/render.ts"
 
 const RulesOptions = Schema.Struct({
   /** Tokens that all rules of one prompt may take. */
@@ -64,3 +65,12 @@ export const makeRules = () => {
 }
 
 export const rules = makeRules()
+
+/** What the first prompt of a conversation in a workspace has, with the defaults of the plugin. `root` is empty where there are no files. */
+export const rulesFor = (root: string, places: PluginPlaces): Effect.Effect<Fitted> =>
+  Effect.gen(function* () {
+    const { budgetTokens, files: names } = yield* Effect.orDie(Schema.decode(RulesOptions)({}))
+    const roots = yield* rootsOf(root, places)
+    const search = { files: new DiscoveryFiles(maxBytes), workspace: root, names }
+    return fitInto((yield* Effect.promise(() => findRules(search, roots))).files, budgetTokens)
+  })

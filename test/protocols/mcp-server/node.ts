@@ -57,6 +57,7 @@ export const startMcpNode = async (options: McpNodeOptions = {}): Promise<McpNod
       harness,
       cwd: directory,
       aliases: harnessAliases,
+      rules: null,
     }
     const group = yield* mcpRoutes({ ...served, ...http })
     const gateway = yield* serveGateway(served.service, {

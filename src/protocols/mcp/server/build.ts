@@ -16,7 +16,7 @@ import type { HarnessCapabilities, HarnessListing } from "../../../domain/harnes
 import { ConversationId } from "../../../domain/ids.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { type Answers, sayTo } from "./answers.ts"
-import type { Connection, ServedTool } from "./connection.ts"
+import type { Connection, McpService, ServedTool, WorkspaceRules } from "./connection.ts"
 import {
   contentOf,
   conversationNumber,
@@ -54,9 +54,22 @@ const instructions =
 const harnessOf = ({ default: fallback, harnesses }: HarnessListing, asked: string | null) =>
   harnesses.find(({ id }) => id === (asked ?? fallback))
 
-/** The tools that a client may call: those of the harness, and all where nothing is known of it. */
-const offered = (tools: ReadonlyArray<ServedTool>, harness: HarnessCapabilities | undefined) =>
-  harness === undefined ? tools : tools.filter(({ spec }) => harness.tools.includes(spec.name))
+/** The tools that a client may call: those of the harness; without one, what the node has. */
+const offered = (tools: ReadonlyArray<ServedTool>, listing: HarnessListing, asked: string | null) => {
+  const harness = harnessOf(listing, asked)
+  const has = new Set((harness === undefined ? listing.harnesses : [harness]).flatMap((one) => one.tools))
+  return tools.filter(({ spec }) => has.has(spec.name))
+}
+
+/** The rules files that a conversation begins with, or null where that is not known before there is one. */
+const rulesOf = (
+  { cwd, rules }: McpService,
+  harness: HarnessCapabilities | undefined,
+): Effect.Effect<WorkspaceRules | null> => {
+  if (harness?.plugins.includes("rules") !== true) return Effect.succeed({ shown: [], left: [] })
+  const root = harness.workspace === "none" ? "" : harness.workspace === "local" ? cwd : null
+  return rules === null || root === null ? Effect.succeed(null) : rules(root)
+}
 
 /** What names the request among those of its connection, or null. */
 const requestOf = (context: ServerContext, { stateless }: Reach): string | null => {
@@ -185,17 +198,21 @@ const registerResources = (
     "workspace-context",
     contextUri,
     { title: "Workspace", description: "Where and as what calls are made", mimeType: "application/json" },
-    () => {
+    (_, context) => {
       const harness = harnessOf(listing, connection.harness)
-      return json(contextUri, {
-        version,
-        directory: cwd,
-        harness: harness?.id ?? connection.harness,
-        workspace: harness?.workspace ?? null,
-        modes: harness?.modes ?? [],
-        plugins: harness?.plugins ?? [],
-        harnesses: listing.harnesses.map(({ description, id, name }) => ({ id, name, description })),
-      })
+      const of = (rules: WorkspaceRules | null) =>
+        json(contextUri, {
+          version,
+          directory: cwd,
+          harness: harness?.id ?? connection.harness,
+          workspace: harness?.workspace ?? null,
+          modes: harness?.modes ?? [],
+          plugins: harness?.plugins ?? [],
+          rules: rules?.shown ?? null,
+          rulesWithoutRoom: rules?.left ?? [],
+          harnesses: listing.harnesses.map(({ description, id, name }) => ({ id, name, description })),
+        })
+      return answers.read(Effect.map(rulesOf(connection.served, harness), of), context.mcpReq.signal)
     },
   )
   server.registerResource(
@@ -289,7 +306,7 @@ export const buildServer = (
       },
     },
   )
-  const served = offered(tools, harnessOf(listing, connection.harness))
+  const served = offered(tools, listing, connection.harness)
   registerTools(server, connection, answers, reach, served)
   registerPrompts(server, listing)
   registerResources(server, connection, answers, listing, served)

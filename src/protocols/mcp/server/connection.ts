@@ -23,6 +23,13 @@ export interface ServedTool {
   readonly replay: "safe" | "unsafe"
 }
 
+/** The rules files that a prompt has room for, the nearest first. */
+export interface WorkspaceRules {
+  readonly shown: ReadonlyArray<{ readonly path: string; readonly text: string; readonly cut: boolean }>
+  /** Paths of those without room. */
+  readonly left: ReadonlyArray<string>
+}
+
 /** What the MCP server serves. */
 export interface McpService {
   readonly service: ProtocolService
@@ -33,6 +40,8 @@ export interface McpService {
   readonly cwd: string | null
   /** Older and short names of harnesses. */
   readonly aliases: Readonly<Record<string, string>>
+  /** Rules of a workspace with that root, which is empty where there are no files; null: the server does not know where they are. */
+  readonly rules: ((root: string) => Effect.Effect<WorkspaceRules>) | null
 }
 
 /** A conversation that a client started. */

@@ -15,6 +15,7 @@ import type { ConversationId } from "../../../domain/ids.ts"
 import type { JsonObject } from "../../../domain/json.ts"
 import { text } from "../../../domain/message.ts"
 import { follow, type Outcome, type Say } from "./follow.ts"
+import { makeRecentOutputs } from "./recent.ts"
 import type { CallResult } from "./renderer.ts"
 
 /** Direct calls of one connection that run at once. */
@@ -71,6 +72,7 @@ export const makeDirectCalls = (parts: DirectCallsParts): DirectCalls => {
   const permits = Effect.unsafeMakeSemaphore(maxLanes)
   /** Where a request went. */
   const seen = new Map<string, ConversationId>()
+  const outputs = makeRecentOutputs()
   let counter = 0
 
   const free = (): Lane => {
@@ -116,8 +118,9 @@ export const makeDirectCalls = (parts: DirectCallsParts): DirectCalls => {
           Effect.map(
             follow(sessions, { conversationId, principal, content, requestId: `mcp:${key}`, callId, say, cancels }),
             (outcome): DirectCallEnd => {
-              const result = outcome.type === "result" ? outcome.result : endedWithout(outcome)
-              return { conversationId, callId, ...result }
+              const { isError, output, structured } = outcome.type === "result" ? outcome.result : endedWithout(outcome)
+              if (call.request !== null) outputs.keep(key, structured)
+              return { conversationId, callId, isError, output, structured: structured ?? outputs.of(key) }
             },
           )
         const before = seen.get(key)
