@@ -245,9 +245,12 @@ export class Watch extends Rpc.make("Watch", {
   stream: true,
 }) {}
 
-/** Withdraws queued inputs, cancels the run bottom-up, and answers once the conversation is idle. */
+/**
+ * Withdraws queued inputs, cancels the run bottom-up, and answers once the conversation is idle. With `submissionId` only the run that this
+ * submission is part of, or, where it is queued, the submission: what others queued stays and goes on. False where it has ended.
+ */
 export class Cancel extends Rpc.make("Cancel", {
-  payload: { conversationId: ConversationId, principal },
+  payload: { conversationId: ConversationId, submissionId: orNull(SubmissionId), principal },
   success: Schema.Struct({ cancelled: Schema.Boolean }),
   error: Failure,
 }) {}

@@ -104,7 +104,10 @@ export interface SessionsService {
   readonly watch: (
     payload: Target & { readonly after: number | null; readonly interactive?: boolean },
   ) => Stream.Stream<Event, Failure>
-  readonly cancel: (payload: Target) => Effect.Effect<{ readonly cancelled: boolean }, Failure>
+  /** Everything that runs and is queued; with `submissionId` only the run of that submission, or itself where it is queued. */
+  readonly cancel: (
+    payload: Target & { readonly submissionId?: SubmissionId | null },
+  ) => Effect.Effect<{ readonly cancelled: boolean }, Failure>
   readonly state: (payload: Target) => Effect.Effect<SessionState, Failure>
   readonly configure: (payload: Target & { readonly agent: AgentDocument }) => Effect.Effect<SessionState, Failure>
   readonly list: (payload: {

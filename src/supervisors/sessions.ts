@@ -235,10 +235,11 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     fork: makeFork({ store, allowed, checkAgent, state }),
     awaitSubmission,
     watch,
-    cancel: (target) =>
+    cancel: ({ submissionId = null, ...target }) =>
       request<{ readonly cancelled: boolean }>(
         target,
-        (reply) => ({ type: "cancel", reply }),
+        (reply) =>
+          submissionId === null ? { type: "cancel", reply } : { type: "cancel", submission: submissionId, reply },
         Number.POSITIVE_INFINITY,
       ),
     state,

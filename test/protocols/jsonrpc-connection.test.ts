@@ -55,6 +55,11 @@ describe("the methods", () => {
       expect((yield* request(client, "session.state", [{ conversationId: 1 }])).result).toMatchObject({ entries: 2 })
       expect((yield* request(client, "session.transcript", { conversationId: 1 })).result).toEqual([])
       expect((yield* request(client, "session.cancel", { conversationId: 1 })).result).toEqual({ cancelled: false })
+      const one = yield* request(client, "session.cancel", { conversationId: 1, submissionId: 2 })
+      expect(one.result).toEqual({ cancelled: false })
+      expect((yield* request(client, "session.cancel", { conversationId: 1, submissionId: "x" })).error).toMatchObject({
+        code: -32602,
+      })
       expect((yield* request(client, "session.retry", { conversationId: 1 })).result).toMatchObject({ state: "idle" })
       const nothing = { status: "nothing", task_id: null, entry_id: null, tokens_before: 9, tokens_after: null }
       const wish = { conversationId: 1, instructions: "the names" }

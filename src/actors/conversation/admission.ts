@@ -1,6 +1,6 @@
 /**
- * What is asked of the storage before the machine admits or withdraws: whether a `requestId` was admitted before, and what became of a
- * submission that is not queued any more.
+ * What is asked of the storage before the machine admits, withdraws or cancels: whether a `requestId` was admitted before, and what became of
+ * a submission that is not queued any more.
  */
 import { Effect } from "effect"
 import { type Failure, InvalidRequest, NotFound, Refused } from "../../domain/failure.ts"
@@ -14,11 +14,7 @@ import type { Change, Shell } from "./shell.ts"
 type EventOf<Type extends MachineEvent["type"]> = Extract<MachineEvent, { readonly type: Type }>
 
 /** Answers with a row or a failure, and changes nothing. */
-const answered = (
-  shell: Shell,
-  reply: Reply<SubmissionRow>,
-  row: Effect.Effect<SubmissionRow, Failure>,
-): Effect.Effect<Change> =>
+const answered = <A>(shell: Shell, reply: Reply<A>, row: Effect.Effect<A, Failure>): Effect.Effect<Change> =>
   Effect.match(row, {
     onFailure: (failure) => {
       reply.fail(failure)
@@ -74,4 +70,19 @@ export const withdraw = (shell: Shell, message: EventOf<"withdraw">): Effect.Eff
   return Effect.flatMap(Effect.context<Store>(), (context) =>
     answered(shell, message.reply, Effect.provide(known, context)),
   )
+}
+
+/** Cancels; of one submission only where it is queued or in a run. One that has ended is nothing to cancel. */
+export const cancel = (shell: Shell, message: EventOf<"cancel">): Effect.Effect<Change, never, Store> => {
+  const { reply, submission: id } = message
+  const { conversation, parked, queue, run, state } = shell.data
+  const open = [...queue, ...(run?.submissions ?? []), ...(parked?.submissions ?? [])]
+  if (id === undefined || state === "recovering" || open.some((row) => row.id === id)) return shell.handle(message)
+  const known = Effect.flatMap(StoreTag, (store) => orStorageFailure(store.submission(id)))
+  return Effect.flatMap(Effect.either(known), (row) => {
+    if (row._tag === "Left") return answered(shell, reply, Effect.fail(row.left))
+    const found = row.right !== null && row.right.conversation === conversation.id
+    const ended = Effect.succeed({ cancelled: false })
+    return answered(shell, reply, found ? ended : new NotFound({ what: `submission ${id}` }))
+  })
 }

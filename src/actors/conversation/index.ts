@@ -22,7 +22,7 @@ import {
   stateMachine,
   stopMachine,
 } from "../kernel/index.ts"
-import { admitOnce, withdraw } from "./admission.ts"
+import { admitOnce, cancel, withdraw } from "./admission.ts"
 import { answerNow, askNow } from "./answer.ts"
 import { type Loaded, load } from "./load.ts"
 import type { ConversationMessage } from "./messages.ts"
@@ -140,6 +140,8 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
       return admitOnce(shell, message)
     case "withdraw":
       return withdraw(shell, message)
+    case "cancel":
+      return cancel(shell, message)
     default:
       return shell.handle(message)
   }

@@ -96,15 +96,17 @@ const makeRun = (sessions: SessionsService, target: Required<Target>, input: Run
     return { names, pending: input.fresh.map(({ message }) => message) }
   })
 
-  /** The client left: what it submitted is withdrawn, and the turn that it waits for is cancelled. */
+  /** The turn that waited for the answers of this run. */
+  const resumed = Effect.map(input.resume.length === 0 ? Effect.succeed([]) : sessions.submissions(target), (open) =>
+    open.filter(({ status }) => status === "placed").map(({ submission_id }) => submission_id),
+  )
+
+  /** The client left: what it submitted is withdrawn, and the turn that it waits for is cancelled. What others queued goes on. */
   const leave = Effect.gen(function* () {
-    let running = input.resume.length > 0
-    for (const { id } of submitted) {
-      const { status } = yield* sessions.submission({ ...target, submissionId: id, requestId: null })
-      if (status === "placed") running = true
-      else if (status === "queued") yield* sessions.withdraw({ ...target, submissionId: id })
-    }
-    if (running) yield* sessions.cancel(target)
+    // The last one first, so that none of them begins because the one before it ends.
+    const own = submitted.map(({ id }) => id).toReversed()
+    const ids = new Set([...own, ...(yield* resumed)])
+    for (const submissionId of ids) yield* sessions.cancel({ ...target, submissionId })
   }).pipe(
     Effect.catchAll((failure) => Effect.logDebug(`a run that was left: ${failure.message}`)),
     Effect.annotateLogs({ conversation_id: target.conversationId }),

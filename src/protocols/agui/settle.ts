@@ -74,9 +74,9 @@ export const answering = (view: View, questions: ReadonlyArray<TaskId>): View =>
   answering: new Set(questions),
 })
 
-/** Whether nothing goes on but that questions wait for their answers. */
-const isBlocked = ({ questions, state, tools }: SessionState): boolean =>
-  state === "executing_tools" &&
+/** Whether nothing goes on but that questions wait for their answers: of calls, or, where no turn is going, of what a queued input wants run. */
+const isBlocked = ({ questions, state, tools, turn_id }: SessionState): boolean =>
+  (state === "executing_tools" || turn_id === null) &&
   questions.length > 0 &&
   tools.every((tool) => questions.some((question) => question.call_id === tool.call_id))
 

@@ -15,6 +15,7 @@ import type { Login } from "./login.ts"
 import {
   AckParams,
   AwaitParams,
+  CancelParams,
   CompactParams,
   ConfigureParams,
   ConversationParams,
@@ -164,7 +165,7 @@ export const makeMethods = (service: Service): Methods => {
       light(AckParams, (params, _as, { watches }) => watches.acknowledge(params.watchId, params.delivery)),
     ],
     ["session.unwatch", light(UnwatchParams, (params, _as, { watches }) => watches.close(params.watchId))],
-    ["session.cancel", light(ConversationParams, (params, as) => sessions.cancel({ ...params, ...as }))],
+    ["session.cancel", light(CancelParams, (params, as) => sessions.cancel({ ...params, ...as }))],
     ["session.state", heavy(ConversationParams, (params, as) => sessions.state({ ...params, ...as }))],
     ["session.list", heavy(ListParams, (params, as) => sessions.list({ ...params, ...as }))],
     ["session.transcript", heavy(ConversationParams, (params, as) => sessions.transcript({ ...params, ...as }))],

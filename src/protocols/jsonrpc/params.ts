@@ -119,6 +119,10 @@ export const AckParams = Schema.Struct({ watchId, delivery: required(Schema.Int,
 export const UnwatchParams = Schema.Struct({ watchId })
 export const WhyParams = Schema.Struct({ conversationId, call: required(Schema.NonEmptyString, "the id of a call") })
 export const ConversationParams = Schema.Struct({ conversationId })
+export const CancelParams = Schema.Struct({
+  conversationId,
+  submissionId: orNull(described(SubmissionId, "a positive integer")),
+})
 export const CompactParams = Schema.Struct({ conversationId, instructions: orNull(string) })
 export const ListParams = Schema.Struct({
   limit: Schema.optionalWith(described(Schema.Int.pipe(Schema.between(1, 1000)), "an integer from 1 to 1000"), {

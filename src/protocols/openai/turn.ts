@@ -7,6 +7,7 @@
  *        the server stops → left alone: the turn goes on, and a request with the same key finds it
  */
 import { Chunk, Effect, Option, type Scope, Stream } from "effect"
+import type { Receipt } from "../../actors/contract.ts"
 import type { SessionsService, Target } from "../../actors/sessions.ts"
 import type { Event } from "../../domain/event.ts"
 import { type Failure, NotFound } from "../../domain/failure.ts"
@@ -56,15 +57,7 @@ export const abandonSubmission = (
   sessions: SessionsService,
   target: Target,
   submissionId: SubmissionId,
-): Effect.Effect<void, Failure> => {
-  const cancelled = Effect.flatMap(statusOf({ sessions, target }, submissionId), (status) =>
-    status === "placed" ? Effect.asVoid(sessions.cancel(target)) : Effect.void,
-  )
-  return sessions.withdraw({ ...target, submissionId }).pipe(
-    Effect.asVoid,
-    Effect.catchAll(() => cancelled),
-  )
-}
+): Effect.Effect<void, Failure> => Effect.asVoid(sessions.cancel({ ...target, submissionId }))
 
 /** The client has gone: whatever is in the way is not its business. */
 const abandon = ({ sessions, target }: Turn, submissionId: SubmissionId): Effect.Effect<void> =>
@@ -103,9 +96,7 @@ export const runTurn = (turn: Turn, follower: Follower): Effect.Effect<void, Fai
       const { clientLeft, content, requestId, sessions, target } = turn
       let pull = yield* watching(turn)
       let first = yield* pull
-      const receipt = yield* Effect.uninterruptible(sessions.submit({ ...target, content, requestId }))
-      const { status, submission_id: id } = receipt
-      const followed = Effect.gen(function* () {
+      const followed = Effect.fnUntraced(function* ({ status, submission_id: id }: Receipt) {
         if (hasEnded(status)) return yield* recall(turn, follower, id)
         const [snapshot] = first
         // A repeated request may find its run going; whose run a snapshot shows is certain only for one that came after the receipt.
@@ -118,8 +109,13 @@ export const runTurn = (turn: Turn, follower: Follower): Effect.Effect<void, Fai
         follower.begin(id, running)
         yield* follow(turn, follower, id, pull, first)
       })
-      yield* Effect.onInterrupt(followed, () =>
-        clientLeft() ? Effect.asVoid(Effect.forkDaemon(abandon(turn, id))) : Effect.void,
+      // The submission is whole: what was committed is known, or a client that leaves would leave it behind.
+      yield* Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(sessions.submit({ ...target, content, requestId }), (receipt) =>
+          Effect.onInterrupt(restore(followed(receipt)), () =>
+            clientLeft() ? Effect.asVoid(Effect.forkDaemon(abandon(turn, receipt.submission_id))) : Effect.void,
+          ),
+        ),
       )
     }),
   )

@@ -4,6 +4,7 @@
 import { buildResumeArray } from "@ag-ui/client"
 import { Deferred, Effect, Stream } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
+import { text } from "../../../src/domain/message.ts"
 import type { AguiEvent } from "../../../src/protocols/agui/protocol.ts"
 import { type AguiNode, agentOf, openStream, post, says, startNode } from "./node.ts"
 import { accept } from "./official.ts"
@@ -220,7 +221,7 @@ describe("a question", () => {
 })
 
 describe("a client that leaves", () => {
-  it("cancels the turn that it submitted", async () => {
+  it("cancels the turn that it submitted, and leaves what others queued", async () => {
     const body = {
       threadId: "leaving",
       runId: "r1",
@@ -237,6 +238,9 @@ describe("a client that leaves", () => {
         Stream.runHead,
       ),
     )
+    const others = await Effect.runPromise(
+      node.sessions.submit({ conversationId: conversation_id, content: [text("hello")], requestId: null }),
+    )
     stream.leave()
     await cancelled
     const { submission_id } = await Effect.runPromise(
@@ -246,5 +250,9 @@ describe("a client that leaves", () => {
       node.sessions.awaitSubmission({ conversationId: conversation_id, submissionId: submission_id }),
     )
     expect(settled).toMatchObject({ status: "unanswered", reason: "aborted" })
+    const kept = await Effect.runPromise(
+      node.sessions.awaitSubmission({ conversationId: conversation_id, submissionId: others.submission_id }),
+    )
+    expect(kept).toMatchObject({ status: "done" })
   })
 })

@@ -84,10 +84,14 @@ export const follow = (sessions: SessionsService, asked: Followed): Effect.Effec
       yield* Effect.forkScoped(watching(joined, ended))
       yield* Deferred.await(joined)
       const result = Effect.map(Deferred.await(ended), (found): Outcome => ({ type: "result", result: found }))
-      const work = Effect.flatMap(sessions.submit({ ...target, content, requestId }), (receipt) =>
-        Effect.raceFirst(result, settled(receipt)),
+      // The submission is whole: what was committed is known, or a client that gives up would leave it behind.
+      return yield* Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(sessions.submit({ ...target, content, requestId }), (receipt) => {
+          const cancelled = Effect.ignore(sessions.cancel({ ...target, submissionId: receipt.submission_id }))
+          const work = restore(Effect.raceFirst(result, settled(receipt)))
+          return Effect.onInterrupt(work, () => (cancels() ? cancelled : Effect.void))
+        }),
       )
-      return yield* Effect.onInterrupt(work, () => (cancels() ? Effect.ignore(sessions.cancel(target)) : Effect.void))
     }),
   )
 }
