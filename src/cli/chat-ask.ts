@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
 import type { Event } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
+import type { QuestionView } from "../domain/question.ts"
 import { learn, nextLines, noQuestions, type Reading, readQuestionLine, rejection } from "./chat-question.ts"
 import type { ChatScreen } from "./chat-screen.ts"
 import { lineOf } from "./runtime.ts"
@@ -29,6 +30,8 @@ export const makeChatAsks = (chat: {
 }): ChatAsks => {
   const { interactive, screen, sessions } = chat
   let now = noQuestions
+  /** A permission that somebody else settled while its options stood here; until the next line. */
+  let missed: QuestionView | null = null
 
   const show = (lines: ReadonlyArray<string>) => {
     if (lines.length > 0) screen.say(lines.join("\n"))
@@ -52,14 +55,25 @@ export const makeChatAsks = (chat: {
 
   return {
     event: (event) => {
+      if (event.type === "question_settled") {
+        missed = now.open.find((one) => one.question_id === event.question_id && one.kind === "permission") ?? missed
+      }
       now = learn(now, event)
     },
     reset: () => {
       now = noQuestions
+      missed = null
     },
     line: (line) =>
       Effect.suspend(() => {
         const reading: Reading = interactive ? readQuestionLine(now, line) : { kind: "other" }
+        const late = missed
+        missed = null
+        if (interactive && late !== null && now.open.length === 0) {
+          const settled = readQuestionLine({ open: [late], answers: {} }, line).kind === "answer"
+          if (settled) screen.say("that question was settled before; this line was not taken for a prompt", "warning")
+          if (settled) return Effect.succeed(true)
+        }
         switch (reading.kind) {
           case "other":
             return Effect.succeed(false)
