@@ -7,12 +7,8 @@ import { Effect } from "effect"
 import fc from "fast-check"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { ConversationId } from "../../../src/domain/ids.ts"
+import { type Answer, hello, modern, openSession, rpc, send, textOf } from "./client.ts"
 import { type McpNode, startMcpNode } from "./node.ts"
-
-interface Answer {
-  readonly result?: Record<string, unknown>
-  readonly error?: { readonly code: number; readonly message: string }
-}
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const [hers, his] = [bearer("token-a"), bearer("token-b")]
@@ -25,45 +21,6 @@ beforeAll(async () => {
   free = await startMcpNode({ service: { remote: auto } })
 })
 afterAll(() => Promise.all([node.close(), free.close()]))
-
-const send = (url: string, body: unknown, headers: Record<string, string> = {}, method = "POST") =>
-  fetch(url, {
-    method,
-    headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers },
-    ...(method === "POST" ? { body: typeof body === "string" ? body : JSON.stringify(body) } : {}),
-  })
-
-const rpc = (id: number | string, method: string, params: object = {}) => ({ jsonrpc: "2.0", id, method, params })
-const hello = (protocolVersion = "2025-11-25") =>
-  rpc(0, "initialize", { protocolVersion, capabilities: {}, clientInfo: { name: "test", version: "1" } })
-
-/** A session, and what is asked in it. */
-const openSession = async (at: McpNode, headers: Record<string, string> = {}, query = "") => {
-  const opened = await send(`${at.url}${query}`, hello(), headers)
-  const session = { ...headers, "mcp-session-id": opened.headers.get("mcp-session-id") ?? "" }
-  let ids = 0
-  const ask = async (method: string, params: object = {}, id: number | string = ++ids) => {
-    const response = await send(at.url, rpc(id, method, params), session)
-    expect(response.headers.get("content-type")).toContain("application/json")
-    return (await response.json()) as Answer
-  }
-  const call = async (name: string, args: object, id?: number) =>
-    (await ask("tools/call", { name, arguments: args }, id)).result ?? {}
-  return { ask, call, session, opened: (await opened.json()) as Answer }
-}
-
-const textOf = (result: Record<string, unknown>) =>
-  (result.content as ReadonlyArray<{ readonly text: string }>).map(({ text }) => text).join("")
-
-const modern = (id: number, method: string, params: Record<string, unknown> = {}) =>
-  rpc(id, method, {
-    ...params,
-    _meta: {
-      "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-      "io.modelcontextprotocol/clientInfo": { name: "test", version: "1" },
-      "io.modelcontextprotocol/clientCapabilities": {},
-    },
-  })
 
 const askModern = async (id: number, method: string, params: Record<string, unknown> = {}, headers = {}) => {
   const named = typeof params.name === "string" ? { "mcp-name": params.name } : {}
@@ -125,19 +82,6 @@ describe("direct calls", () => {
     const { call } = await openSession(free)
     const answers = await Promise.all([1, 2, 3, 4, 5, 6].map((n) => call("bash", { command: `echo ${n}` })))
     expect(answers.map(textOf)).toEqual(["1", "2", "3", "4", "5", "6"])
-  })
-
-  it("end when they are cancelled, with everything that they started", async () => {
-    const { session } = await openSession(free)
-    const command = "echo $$ > pid; sleep 600"
-    const params = { name: "bash", arguments: { command }, _meta: { progressToken: "p" } }
-    const response = await send(free.url, rpc(5, "tools/call", params), session)
-    expect(response.headers.get("content-type")).toContain("text/event-stream")
-    const cancel = { jsonrpc: "2.0", method: "notifications/cancelled", params: { requestId: 5 } }
-    expect((await send(free.url, cancel, session)).status).toBe(202)
-    expect(await response.text()).toContain("bash started")
-    const { ask } = await openSession(free)
-    expect((await ask("ping")).result).toEqual({})
   })
 
   it("leave a transcript that only their principal can read", async () => {
