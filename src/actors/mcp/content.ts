@@ -8,6 +8,7 @@ import { text, type UserPart } from "../../domain/message.ts"
 import { sniffImage } from "../../tools/file-kind.ts"
 import { maxImageChars, maxImageSide, outputChars, sizeText } from "../../tools/limits.ts"
 import type { ToolResult } from "../../tools/tool.ts"
+import { boundedJson } from "./bounded-json.ts"
 
 const bytesOf = (base64: string): number => Math.floor((base64.length * 3) / 4)
 
@@ -54,7 +55,7 @@ const partOf = (block: unknown): UserPart => {
       return text(`[resource ${stringOf(block.uri) ?? ""}${words.length === 0 ? "" : `: ${words.join(", ")}`}]`)
     }
     default:
-      return text(`[content of the unknown type ${JSON.stringify(block.type) ?? "none"}]`)
+      return text(`[content of the unknown type ${boundedJson(block.type, 100) ?? "none"}]`)
   }
 }
 
@@ -77,9 +78,9 @@ const maxStructured = 1024 * 1024
 
 const structuredOf = (value: unknown): { readonly value: Json; readonly json: string } | null => {
   if (value === undefined || value === null) return null
-  const json = JSON.stringify(value)
+  const json = boundedJson(value, maxStructured)
   // It was JSON on the wire.
-  return json === undefined || json.length > maxStructured ? null : { value: JSON.parse(json) as Json, json }
+  return json === null ? null : { value: JSON.parse(json) as Json, json }
 }
 
 /** Images that one result shows. */

@@ -5,6 +5,7 @@
 import { isRecord } from "../../domain/json.ts"
 import type { AskOutcome, Choice, ChoiceAnswers } from "../../domain/question.ts"
 import type { ToolQuestion } from "../../tools/tool.ts"
+import { boundedJson } from "./bounded-json.ts"
 
 /** The answer to the server. */
 export type ElicitationAnswer =
@@ -58,7 +59,8 @@ const choiceOf = (id: string, field: Readonly<Record<string, unknown>>, required
   const inner = multiple && isRecord(field.items) ? field.items : field
   const options = optionsOf(inner)
   const words = [textOf(field.title) ?? id, textOf(field.description)].filter((one) => one !== null).join(": ")
-  const given = field.default === undefined ? "" : ` (default ${JSON.stringify(field.default)})`
+  const shown = boundedJson(field.default, 200)
+  const given = shown === null ? "" : ` (default ${shown})`
   return {
     id,
     text: `${words}${given}`,

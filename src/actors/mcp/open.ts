@@ -114,8 +114,9 @@ class OpenConnection {
       }
     } catch (error) {
       const words = this.#lastWords === "" ? "" : `: ${this.#lastWords}`
-      const exit = this.#process?.exit ?? null
+      const { exit = null, fault = null } = this.#process ?? {}
       await this.close()
+      if (fault !== null) throw new ConnectError("unreachable", fault)
       if (exit !== null && server.transport === "stdio") throw exitError(server.command, exit, words)
       await this.#noteScope(error)
       throw connectErrorOf(error)
@@ -227,6 +228,8 @@ class OpenConnection {
       )
     } catch (error) {
       if (signal.aborted) throw new CallError("unanswered", messageOf(signal.reason), false)
+      const fault = this.#process?.fault ?? null
+      if (fault !== null) throw new CallError("unanswered", fault, true)
       await this.#noteScope(error)
       throw callErrorOf(error, session)
     } finally {
@@ -265,8 +268,9 @@ class OpenConnection {
   #gone(reason: string): void {
     if (!this.#opened || this.#closing || this.#lost) return
     this.#lost = true
-    const exit = this.#process?.exit ?? null
-    this.#options.onLost(exit === null ? reason : `the process ended (${exit.signal ?? `exit code ${exit.code}`})`)
+    const { exit = null, fault = null } = this.#process ?? {}
+    const ended = exit === null ? reason : `the process ended (${exit.signal ?? `exit code ${exit.code}`})`
+    this.#options.onLost(fault ?? ended)
   }
 
   async close(): Promise<void> {

@@ -3,7 +3,7 @@
  *
  * 1. The process and all that it starts are one process group, which is ended as a whole: stdin closed, after a grace TERM, then KILL.
  * 2. When the node dies, also by SIGKILL, the group is ended: a guard in it notices that its pipe to the node has closed.
- * 3. What is no message is reported and skipped; a line longer than 10 MiB ends the connection.
+ * 3. What is no message is skipped; a line longer than 10 MiB ends the connection, and nothing more is read of it.
  */
 import { type ChildProcess, spawn } from "node:child_process"
 import type { Writable } from "node:stream"
@@ -40,6 +40,8 @@ export class StdioTransport implements Transport {
   onmessage?: (message: JSONRPCMessage) => void
   /** How the process ended, once it has. */
   exit: { readonly code: number | null; readonly signal: string | null } | null = null
+  /** Why we have ended the connection ourselves. */
+  fault: string | null = null
   readonly #options: StdioOptions
   readonly #buffer = new ReadBuffer({ maxBufferSize: maxLineBytes })
   #child: ChildProcess | null = null
@@ -105,9 +107,10 @@ export class StdioTransport implements Transport {
     if (this.#closed) return
     try {
       this.#buffer.append(chunk)
-    } catch (error) {
-      this.onerror?.(error instanceof Error ? error : new Error(String(error)))
-      void this.close()
+    } catch {
+      this.fault = `a line of the process was longer than ${maxLineBytes / 1024 / 1024} MiB`
+      this.#child?.stdout?.destroy()
+      this.#ended()
       return
     }
     for (;;) {

@@ -9,6 +9,7 @@ import { isJsonObject, type JsonObject } from "../../domain/json.ts"
 import type { Tool } from "../../tools/tool.ts"
 import type { ActorRef } from "../kernel/index.ts"
 import type { LinkMessage } from "./actor.ts"
+import { boundedJson } from "./bounded-json.ts"
 import { callTool } from "./call.ts"
 import type { ServerTool } from "./connection.ts"
 import { toolName } from "./names.ts"
@@ -26,8 +27,8 @@ export interface ToolParts {
 
 /** What providers take: a schema of an object with properties. */
 const parametersOf = (schema: Readonly<Record<string, unknown>>): JsonObject | null => {
-  const json = JSON.stringify(schema)
-  if (json.length > maxSchema) return null
+  const json = boundedJson(schema, maxSchema)
+  if (json === null) return null
   const { $schema: _, ...rest } = JSON.parse(json) as JsonObject
   return { ...rest, type: "object", properties: isJsonObject(rest.properties) ? rest.properties : {} }
 }

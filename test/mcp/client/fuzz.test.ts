@@ -8,12 +8,16 @@ import { type CallError, ConnectError } from "../../../src/actors/mcp/connection
 import { openConnection } from "../../../src/actors/mcp/open.ts"
 import { scriptedHttp, type Trick } from "./scripted-http.ts"
 
-const open = (url: string) =>
+/** Nonsense is waited for this long, in ms; what is to succeed has much longer. */
+const nonsenseMs = 400
+const patience = 50_000
+
+const open = (url: string, startupMs: number) =>
   openConnection({
     server: { name: "fuzz", transport: "http", url },
     root: "/",
     env: {},
-    startupMs: 400,
+    startupMs,
     signal: new AbortController().signal,
     tokens: null,
     version: "0",
@@ -67,7 +71,7 @@ describe("a server that answers nonsense", () => {
           const { url } = yield* scriptedHttp(answering(null, () => answer))
           const property = fc.asyncProperty(answers, async (next) => {
             answer = next
-            const outcome = await open(url).catch((error: unknown) => error)
+            const outcome = await open(url, nonsenseMs).catch((error: unknown) => error)
             expect(outcome).toBeInstanceOf(ConnectError)
           })
           yield* Effect.promise(() => fc.assert(property, { numRuns: 15 }))
@@ -87,19 +91,19 @@ describe("a server that answers nonsense", () => {
               ? false
               : answering("tools/call", () => answer ?? { status: 500, type: "", body: "" })(request, response, http),
           )
-          const connection = yield* Effect.promise(() => open(url))
-          const call = () =>
+          const connection = yield* Effect.promise(() => open(url, patience))
+          const call = (ms: number) =>
             connection.call(
               "read",
               {},
-              { signal: AbortSignal.timeout(300), onProgress: () => undefined, elicit: null, conversation: 1 },
+              { signal: AbortSignal.timeout(ms), onProgress: () => undefined, elicit: null, conversation: 1 },
             )
           const property = fc.asyncProperty(answers, async (next) => {
             answer = next
-            const outcome = await call().catch((error: CallError) => error.problem)
+            const outcome = await call(nonsenseMs).catch((error: CallError) => error.problem)
             expect(outcome).toBeDefined()
             answer = null
-            expect(await call()).toMatchObject({ content: [{ type: "text", text: "did read" }] })
+            expect(await call(patience)).toMatchObject({ content: [{ type: "text", text: "did read" }] })
           })
           yield* Effect.promise(() => fc.assert(property, { numRuns: 15 }))
           yield* Effect.promise(() => connection.close())

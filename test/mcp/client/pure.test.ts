@@ -3,6 +3,7 @@
  */
 import { describe, expect, it } from "@effect/vitest"
 import * as fc from "fast-check"
+import { boundedJson } from "../../../src/actors/mcp/bounded-json.ts"
 import { readMcpConfig } from "../../../src/actors/mcp/config.ts"
 import { resultOf } from "../../../src/actors/mcp/content.ts"
 import { answerOf, questionOf } from "../../../src/actors/mcp/elicitation.ts"
@@ -132,6 +133,16 @@ describe("results", () => {
       fc.record({ content: fc.array(fc.oneof(fc.jsonValue(), block)), structuredContent: fc.jsonValue() }),
     )
     fc.assert(fc.property(value, (answer) => void expect(resultOf(answer).output.length).toBeGreaterThan(0)))
+  })
+
+  it("of any depth are taken, and what is too deep is left out", () => {
+    const deep = (levels: number) => JSON.parse(`${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`)
+    expect(resultOf({ structuredContent: deep(50) }).structuredOutput).toEqual(deep(50))
+    for (const levels of [200, 200_000]) {
+      const structuredContent = deep(levels)
+      expect(resultOf({ structuredContent, content: [{ type: structuredContent }] }).structuredOutput).toBeUndefined()
+    }
+    expect(boundedJson({ a: '[[[[\\"{{{{' }, 100)).not.toBeNull()
   })
 
   it("are bounded, and say what was left out", () => {

@@ -53,8 +53,28 @@ const cancelled = new Set()
 
 const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
+/** A line without end, as fast as it is read; notes how far it came. */
+const flood = async () => {
+  const piece = "x".repeat(1024 * 1024)
+  for (let mebibytes = 1; mebibytes <= 200; mebibytes++) {
+    if (!process.stdout.write(piece)) await new Promise((resolve) => process.stdout.once("drain", resolve))
+    note({ event: "flood", mebibytes })
+  }
+}
+process.stdout.on("error", () => process.exit(4))
+
 const call = async (id, { _meta, arguments: args = {}, name: toolName }) => {
   note({ event: "call", tool: toolName, args })
+  // What comes before the answer, on order.
+  if (typeof args.before === "string") process.stdout.write(Buffer.from(args.before, "base64"))
+  if (typeof args.deep === "number") {
+    const structured = `${'{"a":'.repeat(args.deep)}1${"}".repeat(args.deep)}`
+    return process.stdout.write(
+      `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":${structured}}}\n`,
+    )
+  }
+  if (typeof args.length === "number") return reply(id, words("y".repeat(args.length)))
+  if (args.text === "flood" && behavior === "flood") return void flood()
   switch (toolName) {
     case "die":
       return process.kill(process.pid, "SIGKILL")
