@@ -168,7 +168,8 @@ describe("sessions", () => {
     const small = await startMcpNode({ maxSessions: 1, sessionTtlMs: 1 })
     try {
       const { session } = await openSession(small)
-      await expect.poll(async () => (await send(small.url, rpc(1, "ping"), session)).status).toBe(404)
+      const ping = async () => (await send(small.url, rpc(1, "ping"), session)).status
+      await expect.poll(ping, { timeout: 30_000 }).toBe(404)
       const full = await startMcpNode({ maxSessions: 1 })
       try {
         await openSession(full)
@@ -190,6 +191,19 @@ describe("sessions", () => {
     const unknown = await send(`${node.url}?harness=nobody`, hello(), hers)
     expect(unknown.status).toBe(400)
     expect(((await unknown.json()) as Answer).error?.code).toBe(-32602)
+  })
+
+  it("have the mode that the client asks for, which only ever tightens", async () => {
+    const plan = await openSession(free, { "x-super-pi-mode": "plan" })
+    const refused = await plan.call("write", { path: "planned.txt", content: "x" })
+    expect(refused.isError).toBe(true)
+    expect(existsSync(join(free.directory, "planned.txt"))).toBe(false)
+    const more = await openSession(node, { ...hers, "x-super-pi-mode": "auto" })
+    expect(textOf(await more.call("bash", { command: "touch made" }))).toContain("permissions.allow")
+    expect(existsSync(join(node.directory, "made"))).toBe(false)
+    const unknown = await send(node.url, hello(), { ...hers, "x-super-pi-mode": "root" })
+    expect(unknown.status).toBe(400)
+    expect(((await unknown.json()) as Answer).error?.message).toContain('expected "plan", "accept-edits", "auto"')
   })
 
   it("speak the older versions too", async () => {

@@ -31,7 +31,7 @@ const ping = (id: number) => line({ jsonrpc: "2.0", id, method: "ping" })
 
 /** Serves one client that says all of `input` and ends its side; resolves to what it was told. */
 const talk = async (input: string | Uint8Array): Promise<ReadonlyArray<Message>> => {
-  const streams = { input: new PassThrough(), output: new PassThrough() }
+  const streams = { input: new PassThrough(), output: new PassThrough(), lastAnswersMs: 60_000 }
   let text = ""
   streams.output.setEncoding("utf8").on("data", (chunk: string) => {
     text += chunk

@@ -2,7 +2,7 @@
  * MCP over two streams: one message a line. A line that is no message is answered with the protocol's error and ends nothing. Bounds: one
  * unfinished line, `maxRequests` requests at work, and no reading while the peer does not read.
  *
- *   started → reading → the input ended → the last answers, for `lastAnswersMs` at most → over
+ *   started → reading → the input ended → the last answers, for a while at most → over
  */
 import type { Readable, Writable } from "node:stream"
 import { type JSONRPCMessage, parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/server"
@@ -17,8 +17,8 @@ import { makeOutlet } from "../../socket/outlet.ts"
 const maxRequests = 256
 /** Messages of one batch, which only the oldest clients send. */
 const maxBatch = 100
-/** How long requests may still work once the client said its last, in ms. */
-const lastAnswersMs = 2_000
+/** How long requests may still work once the client said its last, in ms: clients wait for 2,000 before they send a signal. */
+const defaultLastAnswersMs = 1_500
 
 const parseError = -32700
 const invalidRequest = -32600
@@ -80,7 +80,15 @@ const messageOf = (value: unknown): JSONRPCMessage | Refusal => {
   }
 }
 
-export const makeLineTransport = (streams: { readonly input: Readable; readonly output: Writable }): LineTransport => {
+export interface LineStreams {
+  readonly input: Readable
+  readonly output: Writable
+  /** How long requests may still work once the input has ended, in ms. Default 1,500. */
+  readonly lastAnswersMs?: number
+}
+
+export const makeLineTransport = (streams: LineStreams): LineTransport => {
+  const { lastAnswersMs = defaultLastAnswersMs } = streams
   const outlet = makeOutlet(streams.output, { endable: false })
   const inlet = makeInlet(streams.input)
   const splitter = makeLineSplitter(maxLine)

@@ -1,9 +1,9 @@
 /**
  * The MCP server on two streams, for the process that started it: both protocol eras, decided by the client's first message.
  */
-import type { Readable, Writable } from "node:stream"
 import { Effect } from "effect"
 import { type McpService, makeConnection } from "./connection.ts"
+import type { LineStreams } from "./line-transport.ts"
 
 /** Whose the client's conversations are: those of the person who started the process. */
 const principal = "local"
@@ -14,7 +14,7 @@ const principal = "local"
  */
 export const serveMcpStdio = (
   served: McpService,
-  streams: { readonly input: Readable; readonly output: Writable } = { input: process.stdin, output: process.stdout },
+  streams: LineStreams = { input: process.stdin, output: process.stdout },
 ): Effect.Effect<void> =>
   Effect.gen(function* () {
     const [{ serveStdio }, { buildServer }, { makeAnswers }, { makeLineTransport }] = yield* Effect.promise(() =>
