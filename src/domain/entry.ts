@@ -23,6 +23,8 @@ export const EntryKind = {
   compaction: "pi.compaction",
   effectSettled: "pi.effect-settled",
   edit: "pi.edit",
+  /** An input that only changed choices; no model sees it. */
+  command: "pi.command",
   /** What a plugin has a run go on with. */
   continue: "pi.continue",
   subagent: "pi.subagent",

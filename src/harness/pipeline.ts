@@ -26,11 +26,14 @@ export interface InputChange {
   readonly content: ReadonlyArray<UserPart>
   readonly agent: AgentDocument | null
   readonly commands: ReadonlyArray<InputCommand>
+  /** What is told of an input that asks no model; null: it does. */
+  readonly settles: string | null
 }
 
 export const onInput = (runner: HookRunner, given: ReadonlyArray<UserPart>): Effect.Effect<InputChange> => {
   let content = setApart(given)
   let agent: AgentDocument | null = null
+  let settles: string | null = null
   const commands: Array<InputCommand> = []
   return Effect.map(
     runner.each(
@@ -39,12 +42,13 @@ export const onInput = (runner: HookRunner, given: ReadonlyArray<UserPart>): Eff
       (answer) => {
         if (answer.content !== undefined) content = answer.content
         if (answer.agent !== undefined) agent = { ...agent, ...answer.agent }
+        if (answer.settles !== undefined) settles = answer.settles
         if (answer.commands === undefined || answer.commands.length === 0) return
         content = bindOutputs(content, commands.length, answer.commands.length)
         commands.push(...answer.commands.map((one) => ({ ...one, command: asTyped(one.command) })))
       },
     ),
-    () => ({ content, agent, commands }),
+    () => ({ content, agent, commands, settles: commands.length === 0 ? settles : null }),
   )
 }
 

@@ -108,6 +108,8 @@ export interface PluginHooks<O, R> {
         readonly content?: ReadonlyArray<UserPart>
         /** Changes of `pi.agent` that come with the input. */
         readonly agent?: AgentDocument
+        /** There is nothing to ask: the input ends when its changes are made, no model sees it, and this is told. Not where it has commands. */
+        readonly settles?: string
         /** Commands to run first, as calls of the tool `bash`; `content` may name their outputs as `{{command:0}}`, `{{command:1}}` … */
         readonly commands?: ReadonlyArray<{
           readonly command: string

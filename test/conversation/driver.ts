@@ -18,6 +18,7 @@ import {
   type Reply,
 } from "../../src/actors/conversation/machine/data.ts"
 import { decide } from "../../src/actors/conversation/machine/decide.ts"
+import { inputOf } from "../../src/actors/conversation/machine/place.ts"
 import { contextOf, contextState } from "../../src/domain/context.ts"
 import type { Conversation } from "../../src/domain/conversation.ts"
 import type { AgentDocument, DocumentRecord, LiveDocument } from "../../src/domain/document.ts"
@@ -26,7 +27,7 @@ import type { Entry } from "../../src/domain/entry.ts"
 import type { EventBody } from "../../src/domain/event.ts"
 import type { ConversationId, DocumentId, EntryId, JobId, Seq, SubmissionId, TaskId } from "../../src/domain/ids.ts"
 import type { ToolCallPart, UserPart } from "../../src/domain/message.ts"
-import { text } from "../../src/domain/message.ts"
+import { text, textOf } from "../../src/domain/message.ts"
 import { type QuestionAnswer, questionTimeoutMs } from "../../src/domain/question.ts"
 import type { SubagentEnd } from "../../src/domain/subagent.ts"
 import type { Submission, WhenBusy } from "../../src/domain/submission.ts"
@@ -157,6 +158,8 @@ export class Driver {
   /** What plugins did after runs, by the run's last generation, and the commands that they want run before an input. */
   readonly afterRuns: Array<TaskId> = []
   commands: ReadonlyArray<string> = []
+  /** What is told of inputs that begin with "/": plugins say that they become the instructions, and ask no model. */
+  settles = "changed"
   /** How often plugins still have a run go on. */
   continues = 0
   private readonly hooks: ReadonlySet<HookName>
@@ -559,12 +562,15 @@ export class Driver {
         this.afterRuns.push((job.task.input as { readonly task: TaskId }).task)
         this.send({ type: "afterRunEnded", task: job.task.id })
         return
-      case "readInput":
+      case "readInput": {
+        const given = textOf(inputOf(job.row).content)
+        const changes = given.startsWith("/")
         this.send({
           type: "inputRead",
           submission: job.row.id,
           content: [text("as read")],
-          agent: null,
+          agent: changes ? { instructions: given } : null,
+          ...optional("settles", changes ? this.settles : undefined),
           commands: this.commands.map((command) => ({
             maxBytes: 100,
             verdict:
@@ -581,6 +587,7 @@ export class Driver {
           })),
         })
         return
+      }
       case undefined:
     }
   }

@@ -11,6 +11,8 @@ import { text, textOf, type UserPart } from "../../src/domain/message.ts"
 import { expandBuiltin } from "../../src/harness/plugins/slash-commands/builtin.ts"
 import { expand, readTyped, splitWords, unescaped } from "../../src/harness/plugins/slash-commands/expand.ts"
 import { goalSection, makeSlashCommands } from "../../src/harness/plugins/slash-commands.ts"
+import { Models } from "../../src/models/model.ts"
+import { makeModels } from "../../src/models/service.ts"
 import { type Project, projectWith } from "./plugin-support.ts"
 
 type Given = Parameters<Project["context"]>[1]
@@ -31,6 +33,7 @@ const inputOf = (
       text: answer?.content === undefined ? null : textOf(answer.content),
       agent: answer?.agent ?? null,
       content: answer?.content,
+      settles: answer?.settles ?? null,
     }
   })
 
@@ -56,6 +59,37 @@ describe("the commands that come with Super-Pi", () => {
         expect(yield* inputOf(project, typed)).toMatchObject({ text: said, agent })
       }
       expect(project.notices).toEqual([])
+    }),
+  )
+
+  it.scoped("ask no model where they only change something, and nothing comes with them", () =>
+    Effect.gen(function* () {
+      const project = yield* projectWith()
+      const image: UserPart = { type: "image", mediaType: "image/png", data: "AA==" }
+      const settles = (content: string | ReadonlyArray<UserPart>) =>
+        Effect.map(inputOf(project, content), (made) => made.settles)
+      expect(yield* settles("/mode plan")).toBe("The mode is now plan.")
+      expect(yield* settles("/model flash")).toBe("The model is now flash.")
+      expect(yield* settles("/goal clear")).toBe("The goal does not hold any more.")
+      for (const asks of ["/mode plan look", "/model flash and now?", "/plan", "/boost", "/goal x", "/mode pln"]) {
+        expect(yield* settles(asks)).toBeNull()
+      }
+      expect(yield* settles([text("/mode plan"), image])).toBeNull()
+    }),
+  )
+
+  it.scoped("stay text where they name a model that nobody serves, or whose provider has no key", () =>
+    Effect.gen(function* () {
+      const project = yield* projectWith()
+      const models = makeModels({ env: {}, model: "mock/echo" })
+      const asked = (typed: string) => Effect.provideService(inputOf(project, typed), Models, models)
+      expect(yield* asked("/model mock/echo")).toMatchObject({ agent: { model: "mock/echo" } })
+      for (const typed of ["/model nothing/at-all", "/model anthropic/claude-sonnet-4-5 go on"]) {
+        expect(yield* asked(typed)).toMatchObject({ text: null, agent: null, settles: null })
+      }
+      expect(project.notices).toHaveLength(2)
+      expect(project.notices[0]?.message).toContain('/model: model "nothing/at-all" is served by no provider')
+      expect(project.notices[1]?.message).toContain("the input stays as it is")
     }),
   )
 

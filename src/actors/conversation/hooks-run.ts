@@ -58,7 +58,7 @@ export const inputJob = (row: SubmissionRow, { runner }: Ground, judging: Judgin
     if (runner === null) {
       return yield* send({ type: "inputRead", submission: row.id, content: given, agent: null, commands: [] })
     }
-    const { agent, commands, content } = yield* onInput(runner, given)
+    const { agent, commands, content, settles } = yield* onInput(runner, given)
     const calls = commands.map(({ command, timeoutMs }, at) => ({
       type: "toolCall" as const,
       id: `input-${row.id}-${at}`,
@@ -76,6 +76,7 @@ export const inputJob = (row: SubmissionRow, { runner }: Ground, judging: Judgin
       submission: row.id,
       content,
       agent,
+      ...(settles === null ? {} : { settles }),
       commands: commands.map(({ maxBytes }, at) => ({ maxBytes, verdict: verdicts[at] ?? unjudged })),
     })
   })

@@ -45,6 +45,11 @@ export const heldUpIn = ({ parked, queue }: Data, id: SubmissionId): Settled | n
   return { ...nothingYet(row), reason: "parked", detail }
 }
 
+/** Whether it was an input that asked no model: its entry is its answer. */
+const isCommand = ({ answer, entry }: SubmissionRow): boolean => entry !== null && entry === answer
+
+const commandEnd = (row: SubmissionRow): Settled => Object.assign(nothingYet(row), { text: row.detail })
+
 /** The end of `row`, from the entries between its input and its answer. */
 const settledBy = (row: SubmissionRow, entries: ReadonlyArray<ContextEntry>): Settled => {
   const responses = entries.flatMap((entry) => entry.model).filter((message) => message.role === "assistant")
@@ -61,6 +66,7 @@ const settledBy = (row: SubmissionRow, entries: ReadonlyArray<ContextEntry>): Se
 /** The end of a submission that has just ended, from what is in memory; null where its input is not there any more. */
 export const justSettled = ({ context }: Data, row: SubmissionRow): Settled | null => {
   const { answer, entry } = row
+  if (isCommand(row)) return commandEnd(row)
   if (entry === null || answer === null) return nothingYet(row)
   const entries = context.entries.takeLastWhile((one) => one.id >= entry)
   return entries[0]?.id === entry
@@ -73,8 +79,8 @@ export const justSettled = ({ context }: Data, row: SubmissionRow): Settled | nu
 
 /** `row` must be `done` or `unanswered`. */
 const settledOf = (store: StoreReads, row: SubmissionRow): Effect.Effect<Settled, ReadError> =>
-  row.entry === null || row.answer === null
-    ? Effect.succeed(nothingYet(row))
+  row.entry === null || row.answer === null || isCommand(row)
+    ? Effect.succeed(isCommand(row) ? commandEnd(row) : nothingYet(row))
     : Effect.map(store.entries(row.conversation, { from: row.entry, to: row.answer }), (entries) =>
         settledBy(row, entries),
       )

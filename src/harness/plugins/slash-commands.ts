@@ -2,10 +2,11 @@
  * Plugin SlashCommands: an input that begins with `/plan`, `/goal`, `/boost`, `/model`, `/mode` or the name of a custom command becomes what
  * it stands for, whichever client sent it. docs/slash-commands.md has them all. In a subagent nothing is expanded: a model wrote its inputs.
  */
-import { Effect, Schema } from "effect"
+import { Effect, Either, Option, Schema } from "effect"
 import { type AgentDocument, Effort } from "../../domain/document.ts"
 import { text, type UserPart } from "../../domain/message.ts"
 import { nearestNames } from "../../domain/nearest.ts"
+import { Models } from "../../models/model.ts"
 import { definePlugin } from "../define.ts"
 import { rootsOf } from "../discovery.ts"
 import { DiscoveryFiles } from "../discovery-files.ts"
@@ -28,6 +29,18 @@ type Context = HookContext<typeof SlashCommandsOptions.Type>
 const maxBytes = 256 * 1024
 export const goalSection = "goal"
 
+/** A change to a model that nobody serves is none. */
+const served = (expansion: Expansion): Effect.Effect<Expansion> =>
+  Effect.gen(function* () {
+    if (expansion.type === "fault" || expansion.agent.model === undefined) return expansion
+    const models = yield* Effect.serviceOption(Models)
+    if (Option.isNone(models)) return expansion
+    const resolved = yield* Effect.either(models.value.resolve(expansion.agent.model))
+    return Either.isRight(resolved)
+      ? expansion
+      : { type: "fault", message: `/model: ${resolved.left.message}; the input stays as it is` }
+  })
+
 /** One instance remembers the files that it has read. */
 export const makeSlashCommands = () => {
   const files = new DiscoveryFiles(maxBytes)
@@ -38,7 +51,7 @@ export const makeSlashCommands = () => {
     Effect.gen(function* () {
       const { agent, mode, options, places, workspace } = context
       const own = expandBuiltin(typed, { agent, mode, raiseMode: options.raiseMode })
-      if (own !== null) return own
+      if (own !== null) return yield* served(own)
       const roots = yield* rootsOf(workspace.root, places)
       const found = yield* Effect.promise(() => findCommands(roots, builtinNames))
       yield* reports.tell(found.reports, context)
@@ -76,7 +89,9 @@ export const makeSlashCommands = () => {
           const expansion = typed === null ? null : yield* expansionOf(typed, context)
           if (expansion?.type === "fault") yield* context.notify("warning", expansion.message)
           if (expansion?.type !== "expanded") return untouched
-          return { content: instead(expansion.text), agent: { ...ends, ...expansion.agent } }
+          const changed = { content: instead(expansion.text), agent: { ...ends, ...expansion.agent } }
+          // What comes with it, an image, is there to be asked about.
+          return expansion.bare === true && others.length === 0 ? { ...changed, settles: expansion.text } : changed
         }),
       beforeRequest: (_, { agent, options }) => {
         const { goal } = agent

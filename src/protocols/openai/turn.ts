@@ -124,5 +124,12 @@ const recall = (turn: Turn, follower: Follower, id: SubmissionId): Effect.Effect
   Effect.gen(function* () {
     const { entries, settled } = yield* settledOf(turn, id)
     follower.begin(id, false)
-    yield* follower.recalled([...saidIn(entries), { type: "ended", end: endOf(settled, entries) }])
+    const end = endOf(settled, entries)
+    const said = saidIn(entries)
+    // An input that asked no model has its word only in its end.
+    const word: ReadonlyArray<Said> =
+      said.length > 0 || end.type !== "answered" || end.text === ""
+        ? said
+        : [{ type: "text", delta: end.text }, { type: "responded" }]
+    yield* follower.recalled([...word, { type: "ended", end }])
   })

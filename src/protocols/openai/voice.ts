@@ -106,7 +106,15 @@ export const concludeLost = (voice: Voice, end: End): Step => {
 const submissionEnded = (voice: Voice, event: Extract<Event, { readonly type: "submission_updated" }>): Step => {
   const { answer, failure, stopReason, usage } = voice
   if (event.submission_id !== voice.submission) return [voice, nothing]
-  if (event.status === "done") return conclude(voice, { type: "answered", stopReason, text: answer, usage })
+  if (event.status === "done") {
+    // An input that asked no model says in a word what it did.
+    const word = voice.ours || answer !== "" ? null : event.detail
+    const [ended, told] = conclude(voice, { type: "answered", stopReason, text: word ?? answer, usage })
+    return [
+      ended,
+      word === null || voice.ended ? told : [{ type: "text", delta: word }, { type: "responded" }, ...told],
+    ]
+  }
   if (event.status !== "unanswered") return [voice, nothing]
   return conclude(voice, { type: "failed", ...(failure ?? unansweredAs(event)), usage })
 }

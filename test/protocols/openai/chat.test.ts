@@ -102,6 +102,22 @@ describe("an answer", () => {
     expect(answer.choices[0]?.message.reasoning_content).toBe("hm")
   })
 
+  it("to a bare command says what was changed, whole and streamed, and no model is asked", async () => {
+    const { answer, id } = await ask("/mode plan")
+    expect(answer.choices[0]?.message.content).toBe("The mode is now plan.")
+    expect((await Effect.runPromise(node.sessions.state({ conversationId: ConversationId.make(id) }))).mode).toBe(
+      "plan",
+    )
+    expect((await transcript(id)).map(({ kind }) => kind)).toEqual(["pi.command"])
+    const streamed = await stream("/model script/other")
+    expect(streamed.content).toBe("The model is now script/other.")
+    expect(streamed.events.at(-1)).toBe("[DONE]")
+  })
+
+  it("to a command with the name of no model is the model's", async () => {
+    expect((await ask("/model script/")).answer.choices[0]?.message.content).toBe("Hello there.")
+  })
+
   it("says where the length ended it", async () => {
     expect((await ask("long")).answer.choices[0]?.finish_reason).toBe("length")
     expect((await stream("long")).chunks.at(-1)?.choices[0]?.finish_reason).toBe("length")

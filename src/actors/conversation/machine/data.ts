@@ -376,12 +376,13 @@ export type MachineEvent =
     }
   /** The plugins did what they do after a run. */
   | { readonly type: "afterRunEnded"; readonly task: TaskId }
-  /** The plugins read a queued input; each command was judged as a call of `bash`. */
+  /** The plugins read a queued input; each command was judged as a call of `bash`. `settles`: it asks no model, and this is told. */
   | {
       readonly type: "inputRead"
       readonly submission: SubmissionId
       readonly content: ReadonlyArray<UserPart>
       readonly agent: AgentDocument | null
+      readonly settles?: string
       readonly commands: ReadonlyArray<{ readonly verdict: Verdict; readonly maxBytes: number }>
     }
   | { readonly type: "jobEnded"; readonly job: Job; readonly end: JobEnd }

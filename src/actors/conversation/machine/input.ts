@@ -51,7 +51,7 @@ const cut = (output: string, maxBytes: number): string => {
 
 /** The plugins have read an input. */
 export const inputRead = (d: Draft, event: EventOf<"inputRead">): Decision => {
-  const { agent, commands, content, submission } = event
+  const { agent, commands, content, settles, submission } = event
   doneReading(d, submission)
   const row = d.data.queue.find((one) => one.id === submission)
   if (row === undefined || readOf(row) !== null) return d.done()
@@ -62,6 +62,7 @@ export const inputRead = (d: Draft, event: EventOf<"inputRead">): Decision => {
     outputs: begun.map((one) => (typeof one === "string" ? one : null)),
     tasks: begun.map((one) => (typeof one === "string" ? null : one.slot.task.id)),
     maxBytes: commands.map((one) => one.maxBytes),
+    ...(settles === undefined ? {} : { settles }),
   })
   const calls = begun.flatMap((one) => (typeof one === "string" ? [] : [one]))
   d.patch({ inputCalls: [...commandsOf(d), ...calls.map(({ slot }) => ({ submission, slot }))] })

@@ -3,8 +3,9 @@
  * 1. After the calls of a turn every queued write is placed and the steers join. When a run ends with an answer, follow-ups too.
  * 2. Writes come first, then inputs, each in the order in which they were handed over: an input that was queued before a reset
  *    belongs to the new context.
- * 3. Of steers and of follow-ups the oldest one is taken, or every one: `steeringMode`, `followUpMode` of `pi.agent`.
- * 4. A write whose head lies before the present context is stale: it ends without an entry.
+ * 3. An input that asks no model ends where it is placed; it does not count for the next rule.
+ * 4. Of steers and of follow-ups the oldest one is taken, or every one: `steeringMode`, `followUpMode` of `pi.agent`.
+ * 5. A write whose head lies before the present context is stale: it ends without an entry.
  */
 import { DocumentKind, type QueueMode } from "../../../domain/document.ts"
 import type { Entry } from "../../../domain/entry.ts"
@@ -18,7 +19,7 @@ import { withOutputs } from "../../../harness/command-outputs.ts"
 import type { Unstamped } from "../../../storage/store.ts"
 import type { SubmissionRow } from "./data.ts"
 import type { Draft } from "./draft.ts"
-import { readOf, readyOf } from "./reading.ts"
+import { type ReadInput, readOf, readyOf } from "./reading.ts"
 
 /** Characters of a title taken from the first input. */
 const titleLength = 80
@@ -42,17 +43,36 @@ export const isReset = (row: SubmissionRow): boolean => row.kind === "write" && 
 const placedContent = (d: Draft, row: SubmissionRow): ReadonlyArray<UserPart> => {
   const read = readOf(row)
   if (read === null) return inputOf(row).content
-  if (read.agent !== null) {
-    const agent = changedAgent(d.data.agent, read.agent)
-    const changed = agent.mode !== undefined && agent.mode !== d.data.agent.mode ? agent.mode : null
-    d.patch({ agent })
-    d.putDocument(DocumentKind.agent, { ...agent } as Json)
-    if (changed !== null) d.publish({ type: "mode_changed", mode: changed })
-  }
+  choose(d, read)
   return withOutputs(
     read.content,
     read.outputs.map((output) => output ?? ""),
   )
+}
+
+/** Makes the changes of `pi.agent` that come with an input. */
+const choose = (d: Draft, read: ReadInput): void => {
+  if (read.agent === null) return
+  const agent = changedAgent(d.data.agent, read.agent)
+  const changed = agent.mode !== undefined && agent.mode !== d.data.agent.mode ? agent.mode : null
+  d.patch({ agent })
+  d.putDocument(DocumentKind.agent, { ...agent } as Json)
+  if (changed !== null) d.publish({ type: "mode_changed", mode: changed })
+}
+
+/** Whether an input asks no model. */
+const isCommand = (row: SubmissionRow): boolean => readOf(row)?.settles !== undefined
+
+/** Ends an input that asks no model: its changes are made, and its entry is its answer. */
+const placeCommand = (d: Draft, row: SubmissionRow): void => {
+  const read = readOf(row)
+  const settles = read?.settles
+  if (read === null || settles === undefined) return
+  choose(d, read)
+  const entry = d.addEntry(EntryKind.command, [], null, { text: textOf(inputOf(row).content), said: settles })
+  d.publish({ type: "notice", level: "info", message: settles })
+  const end = { status: "done", detail: settles, entry: entry.id, answer: entry.id } as const
+  d.act({ type: "settle", submission: d.putSubmission({ ...row, ...end }) })
 }
 
 /** Places an input as a user entry. */
@@ -112,10 +132,13 @@ export const placeWrites = (d: Draft): boolean => {
   return writes.some(isReset)
 }
 
-const taken = (rows: ReadonlyArray<SubmissionRow>, mode: QueueMode | undefined): ReadonlyArray<SubmissionRow> =>
-  mode === "all" ? rows : rows.slice(0, 1)
+/** Every one, or those up to the first that asks a model. */
+const taken = (rows: ReadonlyArray<SubmissionRow>, mode: QueueMode | undefined): ReadonlyArray<SubmissionRow> => {
+  const at = mode === "all" ? -1 : rows.findIndex((row) => !isCommand(row))
+  return at < 0 ? rows : rows.slice(0, at + 1)
+}
 
-/** Places the inputs whose turn it is: steers, and follow-ups where a run has ended. */
+/** Places the inputs whose turn it is: steers, and follow-ups where a run has ended. Gives those that ask a model. */
 export const placeInputs = (d: Draft, boundary: "afterTools" | "final"): ReadonlyArray<SubmissionRow> => {
   const { agent, queue } = d.data
   const inputs = queue.filter((row) => row.kind === "input")
@@ -134,5 +157,11 @@ export const placeInputs = (d: Draft, boundary: "afterTools" | "final"): Readonl
   const chosen = new Set([...taken(steers, agent.steeringMode), ...taken(others, agent.followUpMode)])
   if (chosen.size === 0) return []
   d.setQueue(queue.filter((row) => !chosen.has(row)))
-  return inputs.filter((row) => chosen.has(row)).map((row) => placeInput(d, row))
+  const asking: Array<SubmissionRow> = []
+  for (const row of inputs) {
+    if (!chosen.has(row)) continue
+    if (isCommand(row)) placeCommand(d, row)
+    else asking.push(placeInput(d, row))
+  }
+  return asking
 }

@@ -5,7 +5,8 @@
  *    it read again.
  * 3. Its commands are calls of `bash`: their intent is committed, they run once, and one that was cut off is not repeated. One that a person
  *    has to allow waits for the answer first (`question.ts`). The input is placed when all have ended, with their outputs in it.
- * 4. Withdrawing an input ends its commands: what was not allowed yet at once, what runs when it has stopped.
+ * 4. One that only changes choices asks no model: it takes its place in its turn, as a note, and is done.
+ * 5. Withdrawing an input ends its commands: what was not allowed yet at once, what runs when it has stopped.
  */
 import type { AgentDocument } from "../../../domain/document.ts"
 import type { SubmissionId, TaskId } from "../../../domain/ids.ts"
@@ -20,6 +21,8 @@ export interface ReadInput {
   readonly outputs: ReadonlyArray<string | null>
   readonly tasks: ReadonlyArray<TaskId | null>
   readonly maxBytes: ReadonlyArray<number>
+  /** It asks no model: what is told when it takes its place. Absent: it does. */
+  readonly settles?: string
 }
 
 /** What plugins made of a queued input, where that is stored; this engine wrote it. */

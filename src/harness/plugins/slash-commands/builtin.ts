@@ -8,9 +8,9 @@ import type { Typed } from "./expand.ts"
 
 export const builtinNames = ["plan", "goal", "boost", "model", "mode"] as const
 
-/** What an input becomes; `fault`: it stays as it is, and this is told. */
+/** What an input becomes; `bare`: it only changes choices, and `text` says so; `fault`: it stays as it is, and this is told. */
 export type Expansion =
-  | { readonly type: "expanded"; readonly text: string; readonly agent: AgentDocument }
+  | { readonly type: "expanded"; readonly text: string; readonly agent: AgentDocument; readonly bare?: boolean }
   | { readonly type: "fault"; readonly message: string }
 
 export interface Present {
@@ -21,6 +21,10 @@ export interface Present {
 }
 
 const fault = (message: string): Expansion => ({ type: "fault", message: `${message}; the input stays as it is` })
+
+/** A change with what is asked of the model, or with nothing to ask: `said` says what was changed. */
+const withText = (more: string, said: string, agent: AgentDocument): Expansion =>
+  more === "" ? { type: "expanded", text: said, agent, bare: true } : { type: "expanded", text: more, agent }
 
 /** The first word and what follows. */
 const firstWord = (rest: string): readonly [string, string] => {
@@ -42,12 +46,12 @@ const mode = (rest: string, { mode: present, raiseMode }: Present): Expansion =>
       `/mode: expected a mode that allows no more than the present one (${present}), got "${wanted}": a client raises it (--mode, /mode in a chat, agent.mode), not a text`,
     )
   }
-  return { type: "expanded", text: more === "" ? `The mode is now ${wanted}.` : more, agent: { mode: wanted } }
+  return withText(more, `The mode is now ${wanted}.`, { mode: wanted })
 }
 
 const goal = (rest: string, { agent }: Present): Expansion => {
   if (["clear", "none", "off"].includes(rest.toLowerCase())) {
-    return { type: "expanded", text: "The goal does not hold any more.", agent: { goal: null } }
+    return withText("", "The goal does not hold any more.", { goal: null })
   }
   if (rest !== "") {
     const text = `Work towards this goal until it is reached, and say when it is:\n${rest}`
@@ -79,7 +83,7 @@ export const expandBuiltin = ({ name, rest }: Typed, present: Present): Expansio
     case "model": {
       const [model, more] = firstWord(rest)
       if (model === "") return fault("/model: expected the name of a model, got nothing")
-      return { type: "expanded", text: more === "" ? `The model is now ${model}.` : more, agent: { model } }
+      return withText(more, `The model is now ${model}.`, { model })
     }
     case "mode":
       return mode(rest, present)
