@@ -1,7 +1,7 @@
 /**
  * MCP servers at the command line: the built program, real processes.
  */
-import { existsSync, readFileSync, statSync } from "node:fs"
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
@@ -22,7 +22,7 @@ const notes = () =>
 
 const until = async (is: () => boolean): Promise<void> => {
   for (let round = 0; !is(); round++) {
-    if (round > 1500) throw new Error(`it did not happen: ${JSON.stringify(notes())}`)
+    if (round > 3000) throw new Error(`it did not happen: ${JSON.stringify(notes())}`)
     await new Promise((resolve) => setTimeout(resolve, 20))
   }
 }
@@ -30,6 +30,8 @@ const until = async (is: () => boolean): Promise<void> => {
 beforeAll(async () => {
   await buildProgram()
   bench = makeBench()
+  mkdirSync(join(bench.directory, "config"))
+  bench.write("config/settings.json", JSON.stringify({ mcpStartupTimeoutMs: 60_000 }))
 }, 240_000)
 afterAll(() => bench.remove())
 

@@ -37,7 +37,7 @@ const connect = () =>
     server,
     root: process.cwd(),
     env: process.env,
-    startupMs: 10_000,
+    startupMs: 60_000,
     signal,
     tokens,
     version: "1.0.0",
@@ -51,7 +51,7 @@ const agree = () =>
     server,
     tokens,
     version: "1.0.0",
-    signal: AbortSignal.timeout(15_000),
+    signal: AbortSignal.timeout(60_000),
     open: (address) => void fetch(address).catch((error: unknown) => say(String(error))),
   })
 

@@ -16,6 +16,7 @@ beforeAll(async () => {
   expect((await bench.run(["mcp", "add", "web", http.url])).code).toBe(0)
   const entry = { url: http.url, headers: { "x-key": ["$", "{WEB_KEY}"].join("") } }
   bench.write("config/mcp_config.json", JSON.stringify({ mcpServers: { web: entry, files: { command: "true" } } }))
+  bench.write("config/settings.json", JSON.stringify({ mcpStartupTimeoutMs: 60_000 }))
   bench.env.WEB_KEY = "secret"
 }, 240_000)
 afterAll(async () => {

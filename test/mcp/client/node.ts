@@ -71,7 +71,7 @@ export const withMcpNode = <A, E>(
   const config: McpSettings = {
     servers: () => servers.map((server) => ({ server, disabled: false })),
     exposure: "direct",
-    startupMs: 10_000,
+    startupMs: 50_000,
     callMs: 60_000,
     env: process.env,
     root: directory,
@@ -103,7 +103,7 @@ export const serverWhen = (
       (view) => new Error(`the server ${name} is ${JSON.stringify(view)}`),
     ),
     Effect.map((view) => view as McpServerView),
-    Effect.retry(Schedule.spaced(20).pipe(Schedule.intersect(Schedule.recurs(600)))),
+    Effect.retry(Schedule.spaced(20).pipe(Schedule.intersect(Schedule.recurs(2500)))),
   )
 
 export const isReady = ({ state }: McpServerView): boolean => state === "ready"
