@@ -28,7 +28,8 @@ describe("super-pi gateway", () => {
   }, 60_000)
 
   it("answers with its health, and asks for a token where there is one", async () => {
-    const running = bench.start(["gateway", "0"], { env: { SUPER_PI_GATEWAY_TOKEN: "alice=key-a" } })
+    const env = { SUPER_PI_GATEWAY_TOKEN: "alice=key-a", SUPER_PI_LOG_LEVEL: "debug" }
+    const running = bench.start(["gateway", "0"], { env })
     let url = ""
     running.child.stderr?.on("data", (chunk: string) => {
       url ||= /http:\/\/[\d.:]+/.exec(chunk)?.[0] ?? ""
@@ -39,6 +40,21 @@ describe("super-pi gateway", () => {
     expect((await fetch(`${url}/v1/models`)).status).toBe(401)
     const models = await fetch(`${url}/v1/models`, { headers: { authorization: "Bearer key-a" } })
     expect(models.status).toBe(200)
+    expect((await fetch(`${url}/metrics`)).status).toBe(401)
+    const metrics = await fetch(`${url}/metrics`, { headers: { authorization: "Bearer key-a" } })
+    expect(await metrics.text()).toMatch(/^super_pi_node_up 1$/m)
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "test", version: "1" } }
+    const initialized = await fetch(`${url}/mcp`, {
+      method: "POST",
+      headers: {
+        authorization: "Bearer key-a",
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params }),
+    })
+    expect(initialized.status).toBe(200)
+    await running.until(/MCP client asks for protocol version 2025-06-18/, "stderr")
     running.child.kill("SIGTERM")
     expect((await running.ended).code).toBe(0)
   }, 60_000)

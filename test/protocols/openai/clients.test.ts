@@ -51,6 +51,21 @@ describe("the openai package", () => {
     expect(answer.usage?.total_tokens).toBe(10)
   })
 
+  it("may bring tools and options of sampling: they have no effect", async () => {
+    const answer = await client.chat.completions.create({
+      model: "super-pi-code",
+      messages: messages("hi"),
+      tools: [{ type: "function", function: { name: "mine", parameters: { type: "object", properties: {} } } }],
+      tool_choice: "required",
+      temperature: 0,
+      n: 2,
+      stop: ["Hello"],
+    })
+    expect(answer.choices).toHaveLength(1)
+    expect(answer.choices[0]?.message).toMatchObject({ content: "Hello there." })
+    expect(answer.choices[0]?.message.tool_calls).toBeUndefined()
+  })
+
   it("streams a chat completion to its end", async () => {
     const stream = client.chat.completions.stream({
       model: "super-pi-code",

@@ -3,32 +3,40 @@
  * title that it asks for beside it is no part of that. Skipped where its binary does not run.
  */
 import { execFile, execFileSync } from "node:child_process"
-import { existsSync, mkdirSync, writeFileSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { promisify } from "node:util"
 import { Effect } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import { textOf } from "../../../src/domain/message.ts"
 import type { Script } from "../../../src/models/providers/script-file.ts"
+import { missing, program } from "../../clients/programs.ts"
 import { type OpenAiNode, startNode } from "./node.ts"
 
-const binary = resolve(import.meta.dirname, "../../../node_modules/.bin/opencode")
+const binary = program("opencode")
 
 /** Why it does not run here, or null. */
-const missing = (): string | null => {
-  if (!existsSync(binary)) return "it is not installed"
+const absence = (): string | null => {
+  const absent = missing("opencode")
+  if (absent !== null) return absent
+  // It makes directories in its home, whatever it is asked for.
+  const home = mkdtempSync(join(tmpdir(), "super-pi-opencode-"))
+  const places = ["XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_STATE_HOME"].map((name) => [name, home])
   try {
     execFileSync(binary, ["--version"], {
-      env: { ...process.env, HOME: "/nonexistent" },
+      env: { ...process.env, HOME: home, ...Object.fromEntries(places) },
       stdio: "pipe",
       timeout: 60_000,
     })
     return null
   } catch (error) {
     return error instanceof Error ? (error.message.split("\n")[0] ?? "it fails") : String(error)
+  } finally {
+    rmSync(home, { recursive: true, force: true })
   }
 }
-const reason = missing()
+const reason = absence()
 
 describe(reason === null ? "OpenCode" : `OpenCode (skipped: ${reason})`, () => {
   let node: OpenAiNode
@@ -72,12 +80,12 @@ describe(reason === null ? "OpenCode" : `OpenCode (skipped: ${reason})`, () => {
       OPENCODE_DISABLE_MODELS_FETCH: "1",
       OPENCODE_DISABLE_AUTOUPDATE: "1",
     }
-    const program = promisify(execFile)(binary, ["run", ...words, "--model", "super-pi/super-pi-code"], {
+    const running = promisify(execFile)(binary, ["run", ...words, "--model", "super-pi/super-pi-code"], {
       cwd: project,
       env,
     })
-    program.child.stdin?.end()
-    return (await program).stdout
+    running.child.stdin?.end()
+    return (await running).stdout
   }
 
   it.skipIf(reason !== null)(

@@ -4,9 +4,10 @@
  */
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
+import { Schema } from "effect"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
 import type { Entry } from "../../../src/domain/entry.ts"
-import type { Event } from "../../../src/domain/event.ts"
+import { Event } from "../../../src/domain/event.ts"
 import type { Script, ScriptStep } from "../../../src/models/providers/script-file.ts"
 import { buildProgram, makeBench, type Running } from "../../cli/program.ts"
 import { type StandIn, startStandIn } from "../../models/stand-in.ts"
@@ -171,6 +172,8 @@ describe("one conversation, every protocol at once", () => {
     const between = (events: ReadonlyArray<Event>) => events.filter(({ seq_no: at }) => at > from && at <= to)
     expect(between(theirs).length).toBeGreaterThan(100)
     expect(between(theirs)).toEqual(between(mine))
+    const decode = Schema.decodeUnknownSync(Event, { onExcessProperty: "error" })
+    for (const event of mine) expect(decode(event).v).toBe(1)
   })
 
   /** Every one of them is still in the conversation. */
