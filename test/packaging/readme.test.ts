@@ -26,7 +26,7 @@ const commands = [...readme.matchAll(/^super-pi(?:$|[ ].*$)/gm)].map(([line]) =>
 )
 
 /** Commands that go on until somebody stops them. */
-const endless = new Set(["", "rpc", "tree"])
+const endless = new Set(["", "acp", "gateway", "mcp", "rpc", "tree"])
 
 const run = (args: ReadonlyArray<string>) => {
   const env = {
@@ -39,7 +39,7 @@ const run = (args: ReadonlyArray<string>) => {
 describe("the README", () => {
   it("names at least the main commands", () => {
     expect(commands.map(([name]) => name)).toEqual(
-      expect.arrayContaining(["run", "session", "models", "rpc", "tree", "doctor"]),
+      expect.arrayContaining(["run", "session", "models", "gateway", "acp", "mcp", "rpc", "tree", "doctor"]),
     )
   })
 

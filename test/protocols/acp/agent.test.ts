@@ -27,6 +27,11 @@ describe("an editor", () => {
           authMethods: [],
         })
         expect(editor.info._meta).toHaveProperty("superPi.defaultHarness", "super-pi-code")
+        const planner = { id: "super-pi-planner", modes: ["plan"] }
+        expect(editor.info._meta).toHaveProperty(
+          "superPi.harnesses",
+          expect.arrayContaining([expect.objectContaining(planner)]),
+        )
         expect(editor.faults).toEqual([])
       }),
     ))
