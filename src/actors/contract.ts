@@ -22,6 +22,7 @@ import { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
 import { NamedSession, NameSpace, SessionName } from "../domain/session-name.ts"
 import { SubmissionStatus, UnansweredReason, WhenBusy } from "../domain/submission.ts"
 import { TaskChange, TaskChanged } from "../domain/task-change.ts"
+import { TaskDetail, TaskList } from "../domain/task-view.ts"
 import { TreeNode } from "../domain/tree.ts"
 import { Usage } from "../domain/usage.ts"
 import { InputEntry, WriteHead } from "../domain/write.ts"
@@ -392,6 +393,19 @@ export class ChangeQueue extends Rpc.make("ChangeQueue", {
   error: Failure,
 }) {}
 
+/** The open tasks of an application, with `all` those of conversations too; with `unless`, once they have another tag, or after 25 s. */
+export class ListTasks extends Rpc.make("ListTasks", {
+  payload: { all: flag, unless: orNull(Schema.String) },
+  success: TaskList,
+  error: Failure,
+}) {}
+
+export class ReadTask extends Rpc.make("ReadTask", {
+  payload: { taskId: TaskId },
+  success: TaskDetail,
+  error: Failure,
+}) {}
+
 /** Retries, aborts or gives up a task of an application. */
 export class ChangeTask extends Rpc.make("ChangeTask", {
   payload: { change: TaskChange },
@@ -460,6 +474,8 @@ export class SessionRpcs extends RpcGroup.make(
   Why,
   ListQueues,
   ChangeQueue,
+  ListTasks,
+  ReadTask,
   ChangeTask,
   AddMcpServers,
   ListMcpServers,

@@ -20,6 +20,7 @@ import type { QueueChange, QueueChanged, QueueView } from "../domain/queue.ts"
 import type { NamedSession, NameSpace } from "../domain/session-name.ts"
 import type { WhenBusy } from "../domain/submission.ts"
 import type { TaskChange, TaskChanged } from "../domain/task-change.ts"
+import type { TaskDetail, TaskList } from "../domain/task-view.ts"
 import type { TreeNode } from "../domain/tree.ts"
 import type { InputEntry, WriteRequest } from "../domain/write.ts"
 import type { Receipt, SessionSummary, Settled, SubmissionView } from "./contract.ts"
@@ -149,6 +150,12 @@ export interface SessionsService {
   }) => Effect.Effect<AnsweredQuestion, Failure>
   readonly queues: Effect.Effect<ReadonlyArray<QueueView>, Failure>
   readonly changeQueue: (payload: { readonly change: QueueChange }) => Effect.Effect<QueueChanged, Failure>
+  /** The open tasks of an application, with `all` those of conversations too. `unless` the tag of an earlier answer: waits for a change, at most 25 s. */
+  readonly tasks: (payload: {
+    readonly all?: boolean
+    readonly unless: string | null
+  }) => Effect.Effect<TaskList, Failure>
+  readonly task: (payload: { readonly taskId: TaskId }) => Effect.Effect<TaskDetail, Failure>
   readonly changeTask: (payload: { readonly change: TaskChange }) => Effect.Effect<TaskChanged, Failure>
   /** Hands over MCP servers to a conversation; `replace` takes all others of the conversation away. */
   readonly addMcpServers: (

@@ -43,6 +43,7 @@ import { makeNames } from "./sessions-names.ts"
 import { makeUndo } from "./sessions-undo.ts"
 import { checkInputEntry, makeWrites } from "./sessions-write.ts"
 import { changeTask } from "./task-change.ts"
+import { makeTaskReads } from "./task-reads.ts"
 
 /** How long a call waits for a conversation that is slow to answer, in ms. */
 const askTimeoutMs = 30_000
@@ -272,6 +273,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     ...makeQuestions({ store, principalOf, allowed, request }),
     queues: queues.list,
     changeQueue: ({ change }) => queues.change(change),
+    ...makeTaskReads({ store, tasks }),
     changeTask: ({ change }) => changeTask(tasks, change),
     tree: system.tree(),
   }

@@ -434,6 +434,8 @@ export const makeFakeSessions = (options: {
       why: ({ call }) => Effect.fail(new NotFound({ what: `call ${call}` })),
       queues: Effect.succeed([]),
       changeQueue: () => Effect.succeed({ queue: null, job: null, pruned: 0 }),
+      tasks: () => Effect.succeed({ tag: "none", tasks: [] }),
+      task: ({ taskId }) => Effect.fail(new NotFound({ what: `task ${taskId}` })),
       changeTask: ({ change }) => Effect.succeed({ task: change.task, status: "running", abort: false }),
       addMcpServers: () => Effect.succeed([]),
       mcpServers: () => Effect.succeed([]),

@@ -72,6 +72,8 @@ const elsewhere = [
   "harnesses",
   "queues",
   "changeQueue",
+  "tasks",
+  "task",
   "changeTask",
   "tree",
 ] as const
@@ -238,6 +240,7 @@ describe("another principal", () => {
           "queue.resume": { queue: "x" },
           "queue.retry": { jobId: 1 },
           "queue.cancel": { jobId: 1 },
+          "task.show": { taskId: 1 },
           "task.retry": { taskId: 1 },
           "task.abort": { taskId: 1 },
           "task.discard": { taskId: 1 },

@@ -66,6 +66,8 @@ export const deriveSessions = ({ call, watch }: Via): SessionsService => ({
   answer: (payload) => identified(payload, (one) => call((sessions) => sessions.answer(one))),
   queues: call((sessions) => sessions.queues),
   changeQueue: (payload) => call((sessions) => sessions.changeQueue(payload)),
+  tasks: (payload) => call((sessions) => sessions.tasks(payload)),
+  task: (payload) => call((sessions) => sessions.task(payload)),
   changeTask: (payload) => call((sessions) => sessions.changeTask(payload)),
   addMcpServers: (payload) => call((sessions) => sessions.addMcpServers(payload)),
   mcpServers: (payload) => call((sessions) => sessions.mcpServers(payload)),

@@ -62,6 +62,8 @@ export const handlersOf = (sessions: SessionsService) =>
     Answer: (payload) => guard(sessions.answer(payload)),
     ListQueues: () => guard(sessions.queues),
     ChangeQueue: (payload) => guard(sessions.changeQueue(payload)),
+    ListTasks: (payload) => guard(sessions.tasks(payload)),
+    ReadTask: (payload) => guard(sessions.task(payload)),
     ChangeTask: (payload) => guard(sessions.changeTask(payload)),
     AddMcpServers: (payload) => guard(sessions.addMcpServers(payload)),
     ListMcpServers: (payload) => guard(sessions.mcpServers(payload)),

@@ -40,6 +40,7 @@ import {
   SubmitParams,
   TaskAbortParams,
   TaskParams,
+  TasksParams,
   UndoParams,
   UnwatchParams,
   WatchParams,
@@ -196,6 +197,8 @@ export const makeMethods = (service: Service): Methods => {
       light(JobParams, ({ jobId, reason }, as) => forOperator(as, changeQueue({ type: "cancel", job: jobId, reason }))),
     ],
     ["queue.prune", light(PruneParams, ({ before }, as) => forOperator(as, changeQueue({ type: "prune", before })))],
+    ["task.list", light(TasksParams, (params, as) => forOperator(as, sessions.tasks(params)))],
+    ["task.show", heavy(TaskParams, (params, as) => forOperator(as, sessions.task(params)))],
     [
       "task.retry",
       light(TaskParams, ({ taskId }, as) =>

@@ -164,6 +164,11 @@ export const PruneParams = Schema.Struct({
 })
 const taskId = required(TaskId, "a positive integer")
 export const TaskParams = Schema.Struct({ taskId })
+/** `unless` null answers at once. */
+export const TasksParams = Schema.Struct({
+  all: Schema.optionalWith(described(Schema.Boolean, "true or false"), { default: () => false }),
+  unless: orNull(string),
+})
 export const TaskAbortParams = Schema.Struct({
   taskId,
   background: Schema.optionalWith(described(Schema.Boolean, "true or false"), { default: () => false }),
