@@ -62,13 +62,16 @@ const notConnected = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUN
 
 const isUndelivered = (error: unknown): boolean => chainOf(error).some((one) => notConnected.has(errorCode(one)))
 
+export const isTimeout = (error: unknown): boolean =>
+  error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout
+
 /** Why a connection was not made. */
 export const connectErrorOf = (error: unknown): ConnectError => {
   if (error instanceof ConnectError) return error
   const scope = scopeMissing(error)
   if (scope !== null) return new ConnectError("login", tooLittle(scope))
   if (wantsLogin(error)) return new ConnectError("login", "the server wants a login")
-  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
+  if (isTimeout(error)) {
     return new ConnectError("unreachable", "it did not answer the handshake in time (mcpStartupTimeoutMs)")
   }
   return new ConnectError("unreachable", messageOf(error))

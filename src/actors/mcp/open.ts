@@ -15,7 +15,7 @@ import {
   type OpenOptions,
   type ServerTool,
 } from "./connection.ts"
-import { callErrorOf, connectErrorOf, messageOf, scopeMissing, statusOf } from "./faults.ts"
+import { callErrorOf, connectErrorOf, isTimeout, messageOf, scopeMissing, statusOf } from "./faults.ts"
 import { type HttpTransport, httpAndSse, streamable } from "./http.ts"
 import { wantScope } from "./oauth.ts"
 import { StdioTransport } from "./stdio.ts"
@@ -26,8 +26,8 @@ const maxTools = 512
 const noTimeout = 0x7fffffff
 /** How long the end of a session may take, in ms. */
 const endMs = 2_000
-/** A process that knows only the older protocol may say nothing to the question for the newer one. */
-const probeMs = 3_000
+/** A server that knows only the older protocol may say nothing to the question for the newer one: this part of the start is for it. */
+const probeShare = 0.5
 
 const toolOf = ({ annotations, description = "", inputSchema, name }: Tool): ServerTool => ({
   name,
@@ -43,6 +43,11 @@ const toolsOf = (tools: ReadonlyArray<Tool>): ReadonlyArray<ServerTool> => {
   for (const tool of tools.slice(0, maxTools)) if (!byName.has(tool.name)) byName.set(tool.name, toolOf(tool))
   return [...byName.values()]
 }
+
+type McpStdioServer = Extract<OpenOptions["server"], { readonly transport: "stdio" }>
+
+/** What a shell says of a command that is not there, or is not executable. */
+const isUnknownCommand = (code: number | null): boolean => code === 127 || code === 126
 
 /** The call in whose course something happens: known where the server's question is part of an answer. */
 const during = new AsyncLocalStorage<CallOptions>()
@@ -66,8 +71,9 @@ class OpenConnection {
   }
 
   #newClient(mode: "auto" | "legacy"): Client {
-    const { root, version } = this.#options
-    const versionNegotiation: VersionNegotiationOptions = { mode, probe: { timeoutMs: probeMs } }
+    const { root, startupMs, version } = this.#options
+    const probe = { timeoutMs: Math.ceil(startupMs * probeShare) }
+    const versionNegotiation: VersionNegotiationOptions = { mode, probe }
     const client = new Client(
       { name: "super-pi", version },
       {
@@ -128,10 +134,7 @@ class OpenConnection {
   async #connect(deadline: number): Promise<void> {
     const { server, tokens } = this.#options
     const left = () => Math.max(1, deadline - Date.now())
-    if (server.transport === "stdio") {
-      await this.#attach(this.#spawn(server), left())
-      return
-    }
+    if (server.transport === "stdio") return this.#connectProcess(server, deadline)
     if (server.transport === "sse") {
       this.#http = await httpAndSse(server, tokens)
       await this.#attach(this.#http.transport, left())
@@ -143,7 +146,8 @@ class OpenConnection {
       return
     } catch (error) {
       const status = statusOf(error)
-      if (status === null || status === 401 || status === 403) throw error
+      const silent = isTimeout(error) && Date.now() < deadline
+      if ((status === null && !silent) || status === 401 || status === 403) throw error
       await this.#renew("legacy")
       if (status !== 404 && status !== 405) {
         // A server that breaks over the question for the newer protocol is asked as an older client would.
@@ -158,6 +162,22 @@ class OpenConnection {
     }
   }
 
+  async #connectProcess(server: McpStdioServer, deadline: number): Promise<void> {
+    const left = () => Math.max(1, deadline - Date.now())
+    const first = this.#spawn(server)
+    try {
+      await this.#attach(first, left())
+    } catch (error) {
+      // Some end when what comes first is not the older handshake: they get it at once, in another life.
+      const { exit, fault } = first
+      if (exit === null || fault !== null || isUnknownCommand(exit.code) || Date.now() >= deadline) throw error
+      await first.close()
+      await this.#renew("legacy")
+      this.#options.signal.throwIfAborted()
+      await this.#attach(this.#spawn(server), left())
+    }
+  }
+
   /** A client begins once. */
   async #renew(mode: "legacy"): Promise<void> {
     const before = this.#client
@@ -167,7 +187,7 @@ class OpenConnection {
     this.#client = this.#newClient(mode)
   }
 
-  #spawn(server: Extract<OpenOptions["server"], { readonly transport: "stdio" }>): StdioTransport {
+  #spawn(server: McpStdioServer): StdioTransport {
     const { env, log, root } = this.#options
     this.#process = new StdioTransport({
       command: server.command,
@@ -287,7 +307,7 @@ const exitError = (
   { code, signal }: NonNullable<StdioTransport["exit"]>,
   words: string,
 ): ConnectError =>
-  code === 127 || code === 126
+  isUnknownCommand(code)
     ? new ConnectError(
         "misconfigured",
         `command: expected a program, got ${JSON.stringify(command)} (not found, or not executable)`,

@@ -49,6 +49,14 @@ export class StdioTransport implements Transport {
   #closing: Promise<void> | null = null
   #closed = false
 
+  /** By these the protocol's client knows a process: one that says nothing to a question of the newer protocol may know the older one. */
+  get pid(): number | null {
+    return this.#child?.pid ?? null
+  }
+  get stderr(): null {
+    return null
+  }
+
   constructor(options: StdioOptions) {
     this.#options = options
   }

@@ -175,4 +175,15 @@ const handle = (message) => {
   }
 }
 
-createInterface({ input: process.stdin }).on("line", (line) => handle(JSON.parse(line)))
+let begun = false
+const take = (message) => {
+  // Older servers: one that ends when what comes first is not `initialize`, one that says nothing to what it does not know.
+  if (!begun && behavior === "strict" && message.method !== "initialize") process.exit(1)
+  begun = true
+  if (behavior === "mute" && message.method === "server/discover") return
+  handle(message)
+}
+const begin = () => createInterface({ input: process.stdin }).on("line", (line) => take(JSON.parse(line)))
+// As one that is installed first: longer than any question is waited for by default.
+if (behavior === "slow") setTimeout(begin, 6_000)
+else begin()
