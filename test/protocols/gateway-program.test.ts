@@ -2,7 +2,7 @@
 import { mkdirSync } from "node:fs"
 import { join } from "node:path"
 import { afterAll, beforeAll, describe, expect, it } from "vitest"
-import { type Bench, buildProgram, makeBench } from "../cli/program.ts"
+import { type Bench, buildProgram, makeBench, type Running } from "../cli/program.ts"
 
 let bench: Bench
 beforeAll(async () => {
@@ -10,6 +10,15 @@ beforeAll(async () => {
   bench = makeBench()
 }, 120_000)
 afterAll(() => bench.remove())
+
+/** The address that it serves on, once it has said so. */
+const urlOf = ({ child }: Running): (() => string) => {
+  let said = ""
+  child.stderr?.on("data", (chunk: string) => {
+    said += chunk
+  })
+  return () => /http:\/\/[\d.]+:\d+/.exec(said)?.[0] ?? ""
+}
 
 const refused = async (args: ReadonlyArray<string>, env: Record<string, string> = {}) => {
   const { code, stderr } = await bench.run(["gateway", ...args], { env })
@@ -19,8 +28,17 @@ const refused = async (args: ReadonlyArray<string>, env: Record<string, string> 
 describe("super-pi gateway", () => {
   it("says where it listens and what there is, serves, and stops on SIGTERM with 0", async () => {
     const running = bench.start(["gateway", "0", "--model", "mock/echo", "--verbose"])
+    const url = urlOf(running)
     await running.until(/WebSocket \/rpc/, "stderr")
     await running.until(/serving on http:\/\/127\.0\.0\.1:\d+ \(without a token, from this machine\)/, "stderr")
+    await fetch(`${url()}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "super-pi-code", messages: [{ role: "user", content: "the words of a test" }] }),
+    })
+    await running.until(/POST \/v1\/chat\/completions/, "stderr")
+    // What --verbose adds.
+    await running.until(/You said: the words of a test/, "stderr")
     running.child.kill("SIGTERM")
     const { code, stderr } = await running.ended
     expect(code).toBe(0)
@@ -30,11 +48,9 @@ describe("super-pi gateway", () => {
   it("answers with its health, and asks for a token where there is one", async () => {
     const env = { SUPER_PI_GATEWAY_TOKEN: "alice=key-a", SUPER_PI_LOG_LEVEL: "debug" }
     const running = bench.start(["gateway", "0"], { env })
-    let url = ""
-    running.child.stderr?.on("data", (chunk: string) => {
-      url ||= /http:\/\/[\d.:]+/.exec(chunk)?.[0] ?? ""
-    })
+    const found = urlOf(running)
     await running.until(/serving on http:[\s\S]*WebSocket/, "stderr")
+    const url = found()
     const health = await fetch(`${url}/health`)
     expect(await health.json()).toMatchObject({ status: "ok", database: "ok" })
     expect((await fetch(`${url}/v1/models`)).status).toBe(401)
