@@ -109,7 +109,10 @@ describe("super-pi acp", () => {
     expect(second.editor.said("agent_message_chunk")).toMatch(/^good morningI look first\./)
     // In the order of the wire: the client hands updates and answers out as it likes.
     const { lines } = second.editor
-    const told = lines.slice(0, lines.findLastIndex((line) => line.result !== undefined))
+    const told = lines.slice(
+      0,
+      lines.findLastIndex((line) => line.result !== undefined),
+    )
     const calls = told.filter((line) => JSON.stringify(line.params ?? null).includes('"l1"'))
     expect(calls.at(-1)?.params).toMatchObject({ update: { toolCallId: "l1", status: "completed" } })
     // In this process too the model hangs where it hung.
