@@ -85,7 +85,8 @@ const npmCommand = () => {
 const runNpm = (project, log) =>
   new Promise((resolve, reject) => {
     const [command, ...prefix] = npmCommand()
-    const args = [...prefix, "ci", "--include=dev", "--no-audit", "--no-fund"]
+    // Also when npm was told to be silent: why an install fails is to be read.
+    const args = [...prefix, "ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"]
     const child = spawn(command, args, {
       cwd: project,
       stdio: ["ignore", "pipe", "pipe"],
