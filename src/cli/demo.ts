@@ -98,7 +98,17 @@ const setUp = (directory: string): Stage => {
   const repository = join(directory, "shop")
   cpSync(join(source, "repo"), repository, { recursive: true })
   const launcher = join(packageRoot(), "bin", "super-pi")
-  const args = [launcher, "rpc", "--stdio", "--db", join(directory, "demo.db"), "--model", "script/demo"]
+  const args = [
+    launcher,
+    "rpc",
+    "--stdio",
+    "--db",
+    join(directory, "demo.db"),
+    "--model",
+    "script/demo",
+    "--mode",
+    "auto",
+  ]
   const env = environment(directory, join(source, "script.json"))
   const nodes: Array<DemoNode> = []
   return {
