@@ -37,7 +37,8 @@ describe("a node that stops and starts again", () => {
     )
     await Effect.runPromise(
       first.sessions.watch({ conversationId, after: null }).pipe(
-        Stream.takeUntil((event) => event.type === "snapshot" && event.session.turn_id !== null),
+        // The turn may begin before the snapshot, or after it.
+        Stream.takeUntil((event) => (event.type === "snapshot" ? event.session.turn_id : event.turn_id) !== null),
         Stream.runDrain,
       ),
     )
