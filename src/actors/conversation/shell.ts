@@ -179,7 +179,7 @@ export class Shell {
       const effect = this.perform(action, now)
       if (effect !== null) later.push(effect)
     }
-    const choices = this.toldChoices.news(this.workbench.view)
+    const choices = this.toldChoices.news(this.data, this.workbench.ground.agent)
     if (choices !== null) this.hub.publish({ type: "session_changed", ...choices }, this.turn, now)
     const to = this.data.state
     if (to !== from) {

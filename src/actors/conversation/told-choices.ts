@@ -18,14 +18,13 @@ export class ToldChoices {
     this.defaults = defaults
   }
 
-  /** What watchers have to be told now, or null. `view` is the data as others see it. */
-  news(view: Data): Choices | null {
-    const { agent, conversation, run } = view
+  /** What watchers have to be told now, or null. `agent` is the choices in force. */
+  news({ conversation, run }: Data, agent: Data["agent"]): Choices | null {
     const { title } = conversation
     const model = run?.model ?? ""
     const { told } = this
     if (told !== null && told.agent === agent && told.title === title && told.model === model) return null
-    const choices = choicesOf(view, this.defaults)
+    const choices = choicesOf({ agent, conversation, run }, this.defaults)
     this.told = { agent, title, model, choices }
     // Before the first one nobody watches.
     return told === null || sameChoices(told.choices, choices) ? null : choices

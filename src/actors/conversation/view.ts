@@ -34,7 +34,10 @@ export const sameChoices = (a: Choices, b: Choices): boolean =>
   a.title === b.title
 
 /** What it is called, and what it runs with: what `session_changed` tells. */
-export const choicesOf = ({ agent, conversation, run }: Data, { defaultModel, settings }: Defaults): Choices => ({
+export const choicesOf = (
+  { agent, conversation, run }: Pick<Data, "agent" | "conversation" | "run">,
+  { defaultModel, settings }: Defaults,
+): Choices => ({
   model: run?.model !== undefined && run.model !== "" ? run.model : (agent.model ?? defaultModel),
   mode: agent.mode ?? settings.defaultMode,
   harness: agent.harness ?? null,

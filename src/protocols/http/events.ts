@@ -4,7 +4,7 @@
  * closes the response and so interrupts the handler. `tick` is called by the server's one timer for all streams.
  */
 import type { ServerResponse } from "node:http"
-import { Effect } from "effect"
+import { makeRoom } from "../socket/room.ts"
 import type { EventSink } from "./route.ts"
 
 /** Bytes that may wait for one client before it counts as stalled: 4 MiB, behind one event of any size. */
@@ -55,18 +55,13 @@ export const makeEventStream = (response: ServerResponse, options: EventStreamOp
   let writes = 0
   let progressAt = now()
   let sentAt = progressAt
-  let wake: Array<() => void> = []
 
   const waiting = () => frames.length + response.writableLength
-  const wakeAll = () => {
-    const woken = wake
-    wake = []
-    for (const resume of woken) resume()
-  }
+  const { wait, wake } = makeRoom(() => closed || waiting() <= roomLimit)
   const taken = () => {
     writes--
     progressAt = now()
-    if (waiting() <= roomLimit) wakeAll()
+    if (waiting() <= roomLimit) wake()
   }
   const flush = () => {
     scheduled = false
@@ -80,7 +75,7 @@ export const makeEventStream = (response: ServerResponse, options: EventStreamOp
   response.on("close", () => {
     closed = true
     frames = ""
-    wakeAll()
+    wake()
   })
 
   const cut = () => {
@@ -100,17 +95,7 @@ export const makeEventStream = (response: ServerResponse, options: EventStreamOp
         scheduled = true
         process.nextTick(flush)
       },
-      room: Effect.suspend(() =>
-        closed || waiting() <= roomLimit
-          ? Effect.void
-          : Effect.async<void>((resume) => {
-              const done = () => resume(Effect.void)
-              wake.push(done)
-              return Effect.sync(() => {
-                wake = wake.filter((other) => other !== done)
-              })
-            }),
-      ),
+      room: wait,
     },
     tick: (at) => {
       if (closed || response.writableEnded) return

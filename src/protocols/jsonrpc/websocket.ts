@@ -10,6 +10,7 @@ import { plainProblem } from "../http/problems.ts"
 import type { RouteGroup, UpgradeRequest } from "../http/route.ts"
 import type { ProtocolService } from "../service.ts"
 import type { Outlet } from "../socket/outlet.ts"
+import { makeRoom } from "../socket/room.ts"
 import type { Channel, Received } from "./channel.ts"
 import { serveConnection } from "./connection.ts"
 import { maxLine } from "./message.ts"
@@ -51,7 +52,6 @@ const webSocketChannel = (
   let messages: Array<Received> = []
   let size = 0
   let wakeReader: (() => void) | null = null
-  let waiting: Array<() => void> = []
   const listeners: Array<() => void> = []
   let heardAt = now()
   let takenAt = heardAt
@@ -63,11 +63,8 @@ const webSocketChannel = (
     heardAt = now()
     unanswered = 0
   }
-  const wakeWriters = () => {
-    const woken = waiting
-    waiting = []
-    for (const resume of woken) resume()
-  }
+  const hasRoom = () => isClosed || socket.bufferedAmount < highWater
+  const { wait, wake: wakeWriters } = makeRoom(hasRoom)
   socket.on("message", (data, isBinary) => {
     hear()
     const message = received(data, isBinary)
@@ -87,7 +84,6 @@ const webSocketChannel = (
     wakeReader?.()
   })
 
-  const hasRoom = () => isClosed || socket.bufferedAmount < highWater
   const sent = () => {
     takenAt = now()
     if (!hasRoom()) return
@@ -102,17 +98,7 @@ const webSocketChannel = (
       socket.send(text, sent)
     },
     hasRoom,
-    room: Effect.suspend(() =>
-      hasRoom()
-        ? Effect.void
-        : Effect.async<void>((resume) => {
-            const done = () => resume(Effect.void)
-            waiting.push(done)
-            return Effect.sync(() => {
-              waiting = waiting.filter((other) => other !== done)
-            })
-          }),
-    ),
+    room: wait,
     closed: Deferred.await(closed),
     end: Effect.suspend(() => {
       if (isClosed) return Effect.void

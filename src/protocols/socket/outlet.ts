@@ -6,6 +6,7 @@
 
 import type { Writable } from "node:stream"
 import { Deferred, Effect, FiberId } from "effect"
+import { makeRoom } from "./room.ts"
 
 /** Bytes that may wait in a stream before its connection stops reading requests: 1 MiB. */
 const highWater = 1024 * 1024
@@ -29,14 +30,9 @@ export interface Outlet {
 export const makeOutlet = (stream: Writable, options: { readonly endable: boolean }): Outlet => {
   const closed = Deferred.unsafeMake<void>(FiberId.none)
   let isClosed = stream.destroyed
-  let waiting: Array<() => void> = []
   const listeners: Array<() => void> = []
-
-  const wake = () => {
-    const woken = waiting
-    waiting = []
-    for (const resume of woken) resume()
-  }
+  const hasRoom = () => isClosed || stream.writableLength < highWater
+  const { wait, wake } = makeRoom(hasRoom)
   const close = () => {
     if (isClosed) return
     isClosed = true
@@ -48,7 +44,6 @@ export const makeOutlet = (stream: Writable, options: { readonly endable: boolea
   // A peer that went away (EPIPE, ECONNRESET) is an ordinary end.
   stream.on("error", close)
 
-  const hasRoom = () => isClosed || stream.writableLength < highWater
   // `drain` may only come once the stream's own mark is passed and all is out, so every write looks again when it has gone out.
   const sent = () => {
     if (!hasRoom()) return
@@ -61,17 +56,7 @@ export const makeOutlet = (stream: Writable, options: { readonly endable: boolea
       if (!isClosed && !stream.writableEnded) stream.write(text, sent)
     },
     hasRoom,
-    room: Effect.suspend(() =>
-      hasRoom()
-        ? Effect.void
-        : Effect.async<void>((resume) => {
-            const done = () => resume(Effect.void)
-            waiting.push(done)
-            return Effect.sync(() => {
-              waiting = waiting.filter((other) => other !== done)
-            })
-          }),
-    ),
+    room: wait,
     closed: Deferred.await(closed),
     end: Effect.suspend(() => {
       if (isClosed) return Effect.void
