@@ -5,8 +5,7 @@
  * 3. A commit under a stale fencing token writes nothing and fails with `Fenced`.
  * 4. A failed commit writes nothing at all, whatever else shared its transaction.
  */
-import type { Effect } from "effect"
-import { Context } from "effect"
+import { Context, Effect } from "effect"
 import type { Conversation } from "../domain/conversation.ts"
 import type { DocumentRecord } from "../domain/document.ts"
 import type { DocumentWrite } from "../domain/document-write.ts"
@@ -33,8 +32,26 @@ export interface ConversationUpdate {
   readonly updatedAt: number
 }
 
+/**
+ * The store as the machine of one conversation uses it: the conversation is taken for it now, and what it commits carries the token.
+ */
+export const takenBy = (store: StoreService, conversation: ConversationId): Effect.Effect<StoreService, CommitError> =>
+  Effect.map(store.takeConversation(conversation), (token) => {
+    if (token === null) return store
+    const under = { conversation, token }
+    return { ...store, epoch: token, commit: (commit) => store.commit({ under, ...commit }) }
+  })
+
+/** The right to write for one conversation: a commit under a token that is not its newest any more fails with `Fenced`. */
+export interface ConversationToken {
+  readonly conversation: ConversationId
+  readonly token: number
+}
+
 /** One atomic write. Ids come from {@link StoreService.mint}; rows of tasks and submissions are whole and replace what was there. */
 export interface Commit {
+  /** Given by the machine of a conversation where several nodes write; see {@link StoreService.takeConversation}. */
+  readonly under?: ConversationToken
   readonly conversations?: ReadonlyArray<Unstamped<Conversation>>
   readonly conversationUpdates?: ReadonlyArray<ConversationUpdate>
   readonly entries?: ReadonlyArray<Unstamped<Entry>>
@@ -122,6 +139,8 @@ export interface StoreReads extends JobReads, ArtifactReads, DocumentReads, Name
   readonly globalDocument: (kind: string, key: string) => Effect.Effect<DocumentRecord | null, ReadError>
   /** The epoch of the newest owner, whether it lives or not: what carries an older fence was taken by an earlier one. */
   readonly ownerEpoch: Effect.Effect<number, ReadError>
+  /** Those of the given epochs (see {@link StoreService.epoch}) that are over for good: whoever had one can write nothing any more. */
+  readonly endedEpochs: (epochs: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<number>, ReadError>
 }
 
 export interface StoreService extends StoreReads {
@@ -129,6 +148,11 @@ export interface StoreService extends StoreReads {
   readonly location: string
   /** The owner epoch under which this process writes: the fencing token of the tasks that it takes. */
   readonly epoch: number
+  /**
+   * Takes a conversation for this node: what is committed under an earlier token from now on fails with `Fenced`, and ids minted from now
+   * on are larger than those in it. Null where one process owns the whole database: its epoch fences everything.
+   */
+  readonly takeConversation: (id: ConversationId) => Effect.Effect<number | null, CommitError>
   /** `count` fresh ids in increasing order. Never the same twice, also after a crash. */
   readonly mint: <K extends keyof IdsByKind>(
     kind: K,

@@ -10,8 +10,8 @@ import { Harnesses } from "../../harness/registry.ts"
 import { Models } from "../../models/model.ts"
 import { isLogging } from "../../observability/log-context.ts"
 import type { NewerDocument } from "../../storage/documents/errors.ts"
-import type { ReadError } from "../../storage/errors.ts"
-import { Store } from "../../storage/store.ts"
+import type { CommitError, ReadError } from "../../storage/errors.ts"
+import { Store, takenBy } from "../../storage/store.ts"
 import { Tools } from "../../tools/tools.ts"
 import {
   type ActorContext,
@@ -59,13 +59,14 @@ const start = (
   self: ActorContext<ConversationMessage>,
 ): Effect.Effect<
   MachineStart<MachineState, Shell, ConversationMessage>,
-  UnknownConversation | ReadError | NewerDocument,
+  UnknownConversation | CommitError | ReadError | NewerDocument,
   ConversationNeeds
 > =>
   Effect.gen(function* () {
     const settings = yield* ConversationSettings
     const services: Services = {
-      store: yield* Store,
+      // First, so that what is read next is what nobody else changes any more.
+      store: yield* takenBy(yield* Store, id),
       models: yield* Models,
       tools: yield* Tools,
       settings,

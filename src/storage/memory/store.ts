@@ -64,6 +64,7 @@ export const memoryReads = (records: () => Records, epoch: () => number = () => 
     documentsAt: (conversation, seq) => read((now) => documentsAt(now, conversation, seq)),
     documentRevisions: (document, seq) => read((now) => revisionsAt(now, document, seq)),
     ownerEpoch: read(epoch),
+    endedEpochs: (epochs) => read(() => epochs.filter((one) => one < epoch())),
     ownedTasks: (owner) => read((now) => ownedTasks(now.tasks, owner)),
     ownedConversations: (owner) => read((now) => ownedConversations(now.conversations, owner)),
     taskByRequest: (requestId) => read((now) => taskByRequest(now.tasks, requestId)),
@@ -117,6 +118,7 @@ export const makeMemoryStore = (database: MemoryDatabase): Effect.Effect<StoreSe
           return Array.from({ length: count }, (_, index) => first + index) as unknown as ReadonlyArray<IdsByKind[K]>
         }),
       commit,
+      takeConversation: () => Effect.succeed(null),
       claimJobs: claimJobsBy({ ...reads, commit }),
     }
   })

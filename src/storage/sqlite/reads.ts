@@ -176,6 +176,11 @@ export const prepareReads = (db: Database, location: string): StoreReads => {
     documents: (conversation) => read(() => list(decodeDocument, sql.documents(conversation))),
     globalDocument: (kind, key) => read(() => option(decodeDocument, sql.globalDocument(kind, key))),
     ownerEpoch: read(() => Number(sql.ownerEpoch()?.value ?? 0)),
+    endedEpochs: (epochs) =>
+      read(() => {
+        const current = Number(sql.ownerEpoch()?.value ?? 0)
+        return epochs.filter((epoch) => epoch < current)
+      }),
     ...prepareDocumentReads(db, location, read),
     ...prepareTaskReads(db, location, read),
     ...prepareJobReads(db, location, read),

@@ -50,6 +50,7 @@ const openStore =
         epoch: writer.epoch,
         mint: writer.mint,
         commit: writer.commit,
+        takeConversation: () => Effect.succeed(null),
         claimJobs: claimJobsBy({ ...reads, commit: writer.commit }),
         // the last connection that closes writes the log back into the file
         close: () => {
