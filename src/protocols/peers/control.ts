@@ -1,0 +1,23 @@
+/**
+ * What nodes ask each other beside the session contract. Answers may get further fields: unknown ones are ignored.
+ */
+import { Rpc, RpcGroup } from "@effect/rpc"
+import { Schema } from "effect"
+import { SessionRpcs } from "../../actors/contract.ts"
+
+/** What a node says of itself at this moment. */
+export const NodeInfo = Schema.Struct({
+  /** Conversations in its memory. */
+  machines: Schema.NonNegativeInt,
+  /** Those of them that work. */
+  busy: Schema.NonNegativeInt,
+  draining: Schema.Boolean,
+  /** Numbers of the shards that it holds. */
+  shards: Schema.Array(Schema.Int),
+})
+export type NodeInfo = typeof NodeInfo.Type
+
+export class ReadNodeInfo extends Rpc.make("ReadNodeInfo", { success: NodeInfo }) {}
+
+/** All that a node serves to other nodes. */
+export const PeerRpcs = RpcGroup.make(ReadNodeInfo).merge(SessionRpcs)
