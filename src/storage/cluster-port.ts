@@ -6,7 +6,16 @@
  */
 import { Context, type Effect } from "effect"
 import type { ConversationId, TaskId } from "../domain/ids.ts"
-import type { ReadError } from "./errors.ts"
+import type { Task } from "../domain/task.ts"
+import type { CommitError, ReadError } from "./errors.ts"
+
+/** Tasks that a node took over. */
+export interface AdoptedTasks {
+  /** From the sequence of epochs and tokens: larger than every one before. The applications' tasks among `tasks` carry it. */
+  readonly fence: number
+  /** Oldest first, as they were when the fence was raised. */
+  readonly tasks: ReadonlyArray<{ readonly task: Task; readonly place: number }>
+}
 
 export interface ClusterStoreService {
   /** The place of a conversation; null where there is none. */
@@ -14,6 +23,12 @@ export interface ClusterStoreService {
   readonly placeOfTask: (id: TaskId) => Effect.Effect<number | null, ReadError>
   /** Conversations of these shards with an open task or a queued submission, oldest first. */
   readonly busyConversations: (shards: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<ConversationId>, ReadError>
+  /**
+   * Takes over the open tasks at these shards. The fence of those of applications (`isWorkflow` in `domain/task-rules.ts`) is raised in the
+   * same transaction that reads them, so that whoever had them before can write nothing of them any more; those of conversations are read
+   * only, their conversation's token guards them.
+   */
+  readonly adoptTasks: (shards: ReadonlyArray<number>) => Effect.Effect<AdoptedTasks, CommitError | ReadError>
   /** Fences off a node that is gone: every commit that still comes from it fails `Fenced`. */
   readonly fenceOff: (epoch: number) => Effect.Effect<void, ReadError>
   /** When the oldest work that waits for somebody began to wait, in milliseconds since the epoch; null: none waits. */

@@ -139,7 +139,11 @@ export interface StoreReads extends JobReads, ArtifactReads, DocumentReads, Name
   readonly globalDocument: (kind: string, key: string) => Effect.Effect<DocumentRecord | null, ReadError>
   /** The epoch of the newest owner, whether it lives or not: what carries an older fence was taken by an earlier one. */
   readonly ownerEpoch: Effect.Effect<number, ReadError>
-  /** Those of the given epochs (see {@link StoreService.epoch}) that are over for good: whoever had one can write nothing any more. */
+  /**
+   * Those of the given epochs (see {@link StoreService.epoch}) and tokens (see {@link StoreService.takeConversation}) that are over for good:
+   * whoever had one can write nothing under it any more. A token is over when its conversation was taken again or is gone, and when the
+   * epoch of the node that took it is.
+   */
   readonly endedEpochs: (epochs: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<number>, ReadError>
 }
 
