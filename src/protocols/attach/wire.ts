@@ -17,14 +17,16 @@ export interface Wire {
   readonly send: (message: object) => Effect.Effect<void>
   /** The text of the next line; null once the peer is gone or sent something that is no line of ours. */
   readonly line: Effect.Effect<string | null>
+  /** From now on lines may be as long as a message. */
+  readonly widen: () => void
   readonly close: Effect.Effect<void>
 }
 
-/** The wire of one socket. Only one fiber may read. */
-export const makeWire = (socket: Socket): Wire => {
+/** The wire of one socket. Only one fiber may read. Lines may have `limit` bytes, default those of a message. */
+export const makeWire = (socket: Socket, limit: number = maxMessage): Wire => {
   const outlet = makeOutlet(socket, { endable: true })
   const inlet: Inlet = makeInlet(socket)
-  const splitter = makeLineSplitter(maxMessage)
+  let splitter = makeLineSplitter(limit)
   let lines: Array<Line> = []
 
   const line: Effect.Effect<string | null> = Effect.suspend(() => {
@@ -41,6 +43,11 @@ export const makeWire = (socket: Socket): Wire => {
     outlet,
     send: (message) => Effect.andThen(outlet.room, () => outlet.write(`${JSON.stringify(message)}\n`)),
     line,
+    widen: () => {
+      const begun = splitter.end()
+      splitter = makeLineSplitter(maxMessage)
+      if (begun?.type === "line") splitter.push(begun.bytes)
+    },
     close: Effect.sync(() => socket.destroy()),
   }
 }
