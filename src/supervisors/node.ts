@@ -8,7 +8,7 @@
  *     tasks                        the ledger of the application's tasks, one actor per task that runs
  *     queues                       one actor per queue, its jobs (queues.ts)
  *
- * At the start every conversation with open work is started: it recovers by itself. At the end the tree stops in reverse order; machines
+ * At the start every conversation with open work is started: it recovers by itself; in a cluster those of the shards that the node takes. At the end the tree stops in reverse order; machines
  * release their tasks, so that a clean stop counts as no crash.
  */
 import { Context, Deferred, Effect, Layer, Option } from "effect"
@@ -30,6 +30,7 @@ import { Documents, makeDocuments } from "../storage/documents/documents.ts"
 import { Store, type StoreService } from "../storage/store.ts"
 import { Tools } from "../tools/tools.ts"
 import { child } from "./child.ts"
+import { Clustering } from "./cluster/clustering.ts"
 import { type Conversations, makeConversations } from "./conversations.ts"
 import { dynamicSupervisor } from "./dynamic-supervisor.ts"
 import { makeMcpServers, mcpName, mcpSupervisor } from "./mcp.ts"
@@ -79,7 +80,8 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       const found = yield* system.registry.whereis<never>(conversationsName)
       const parent = yield* found
       const mcp = yield* mcpServers(yield* yield* system.registry.whereis<never>(mcpName), settings.defaultCwd)
-      const conversations = yield* makeConversations(parent).pipe(
+      const clustering = Option.getOrNull(yield* Effect.serviceOption(Clustering))
+      const plain = yield* makeConversations(parent).pipe(
         Effect.provideService(Tools, mcp === null ? tools : { ...tools, source: mcp.tools }),
         Effect.provideService(Store, queueing.store),
         Effect.provideService(ConversationSettings, {
@@ -89,12 +91,14 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
           children: settings.children ?? childrenPort({ store, conversations: whenReady(Deferred.await(ready)) }),
         }),
       )
+      const conversations = clustering === null ? plain : clustering.gate(plain)
       yield* Deferred.succeed(ready, conversations)
-      yield* recoverAll(conversations, open)
+      if (clustering === null) yield* recoverAll(conversations, open)
       yield* queueing.begin(conversations)
       const tasks = makeTasks(parts, system)
       const harnesses = Option.getOrNull(yield* Effect.serviceOption(Harnesses))
-      const sessions = makeSessions({
+      const here = makeSessions({
+        ...(clustering === null ? {} : { stateOf: clustering.stateOf }),
         store,
         models,
         system,
@@ -104,6 +108,7 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
         harnesses,
         mcp,
       })
+      const sessions = clustering === null ? here : yield* clustering.join(here)
       const services = Context.make(Sessions, sessions).pipe(
         Context.add(Tasks, tasks),
         Context.add(Queues, queueing.queues),

@@ -65,6 +65,8 @@ export interface SessionsParts {
   readonly harnesses?: HarnessesService | null
   /** Default: the node uses no MCP servers. */
   readonly mcp?: McpServersService | null
+  /** The state of a conversation that was just created, wherever it is to work. Default: here. */
+  readonly stateOf?: (target: Target) => Effect.Effect<SessionState, Failure>
 }
 
 export const makeSessions = (parts: SessionsParts): SessionsService => {
@@ -106,6 +108,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
   }
 
   const state = (target: Target) => request<SessionState>(target, (reply) => ({ type: "state", reply }))
+  const created = parts.stateOf ?? state
 
   const checkAgent = (agent: AgentDocument): Effect.Effect<void, Failure> =>
     Effect.gen(function* () {
@@ -208,13 +211,13 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
       const { agent, conversationId, principal } = payload
       if (conversationId === null) {
         return Effect.flatMap(Effect.zipRight(checkAgent(agent), opening(payload)), (id) =>
-          state({ conversationId: id, ...(principal === undefined ? {} : { principal }) }),
+          created({ conversationId: id, ...(principal === undefined ? {} : { principal }) }),
         )
       }
       const target = { conversationId, ...(principal === undefined ? {} : { principal }) }
       return Object.keys(agent).length === 0 ? state(target) : configure({ ...target, agent })
     },
-    ...makeNames({ store, harnesses, allowed, checkAgent, state }),
+    ...makeNames({ store, harnesses, allowed, checkAgent, state: created }),
     submit: ({ content, entry, requestId, whenBusy, ...target }) =>
       content.length === 0
         ? Effect.fail(new InvalidRequest({ path: "content", expected: "at least one part", actual: "none" }))
@@ -233,7 +236,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
             ),
           ),
     ...makeWrites({ store, request, allowed }),
-    fork: makeFork({ store, allowed, checkAgent, state }),
+    fork: makeFork({ store, allowed, checkAgent, state: created }),
     awaitSubmission,
     watch,
     cancel: ({ submissionId = null, ...target }) =>

@@ -3,11 +3,10 @@
  * starts over and calls in flight are repeated. Rules: docs/attach.md. The shell around `election.ts`: one fiber carries out its commands and
  * is the only one that changes the state; callers wait for its changes.
  */
-import { type Cause, Clock, Deferred, Effect, ExecutionStrategy, Exit, FiberId, Scope, Stream } from "effect"
+import { type Cause, Clock, Deferred, Effect, ExecutionStrategy, Exit, FiberId, Scope } from "effect"
 import type { SessionsService } from "../../actors/sessions.ts"
-import type { Event } from "../../domain/event.ts"
 import { type Failure, ServiceFailure } from "../../domain/failure.ts"
-import type { AttachFailure, Attachment, OwnerGone, SessionsOver } from "./attachment.ts"
+import type { AttachFailure, Attachment } from "./attachment.ts"
 import { deriveSessions, type Use } from "./derive.ts"
 import {
   begin,
@@ -20,6 +19,7 @@ import {
   type Reason,
   step,
 } from "./election.ts"
+import { type Current, watchAcross } from "./watch.ts"
 
 /** The lease's refusal: somebody else has it. */
 export interface HeldElsewhere extends Holder {
@@ -42,13 +42,6 @@ export interface TakeoverOptions<Lease, EClaim extends { readonly _tag: string }
   readonly patienceMs?: number
   /** Told about every change of state, for logs and tests. */
   readonly onChange?: (state: Election<unknown>["name"]) => void
-}
-
-/** The service that is current, for one generation of ownership. */
-interface Current {
-  readonly sessions: SessionsOver<OwnerGone>
-  /** Two generations with the same instance are the same life of one owner. */
-  readonly instance: string
 }
 
 /**
@@ -201,43 +194,11 @@ export const takeover = <Lease, EClaim extends { readonly _tag: string }, EOwn>(
       return attempt(null)
     }
 
-    const watch: SessionsService["watch"] = (payload) => {
-      let last = payload.after
-      let seen: string | null = null
-      const segment = (not: Current | null): Stream.Stream<Event, Failure> =>
-        Stream.unwrap(
-          Effect.map(ownerForCall(not), (current) => {
-            // E10: the same life of the owner still has the tail; another one does not.
-            const fresh = seen !== null && seen !== current.instance
-            seen = current.instance
-            let marked = !fresh
-            return current.sessions.watch({ ...payload, after: fresh ? null : last }).pipe(
-              Stream.mapConcat((event): ReadonlyArray<Event> => {
-                last = event.seq_no
-                if (marked) return [event]
-                marked = true
-                return [resetBefore(event), event]
-              }),
-              Stream.catchTag("OwnerGone", () => segment(current)),
-            )
-          }),
-        )
-      return Stream.suspend(() => segment(null))
-    }
+    // E10: the same life of the owner still has the tail; another one does not.
+    const watch = watchAcross(ownerForCall, "another process took over the database")
 
     return deriveSessions({ call, watch })
   })
-
-/** Marks that what follows is told by another owner: whatever was streamed before and not completed is void. */
-const resetBefore = (event: Event): Event => ({
-  type: "stream_reset",
-  reason: "another process took over the database",
-  v: 1,
-  conversation_id: event.conversation_id,
-  turn_id: null,
-  timestamp_ms: event.timestamp_ms,
-  seq_no: event.seq_no,
-})
 
 const isHeld = (error: unknown): error is HeldElsewhere =>
   typeof error === "object" && error !== null && "_tag" in error && error._tag === "OwnedElsewhere"

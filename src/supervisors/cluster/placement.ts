@@ -10,8 +10,11 @@ import { Context, type Effect, type Scope } from "effect"
 export interface PlacementListener {
   /** Shards came: open work of theirs may go on here. */
   readonly gained: (shards: ReadonlyArray<number>) => Effect.Effect<void>
-  /** Shards are about to go, or went: stop their work cleanly. Interrupted at the deadline. */
-  readonly leaving: (shards: ReadonlyArray<number>) => Effect.Effect<void>
+  /**
+   * Shards are about to go: what runs may take up to `graceMs` to end, then it is stopped cleanly. 0: they went already, or must go at
+   * once. Interrupted where it takes much longer.
+   */
+  readonly leaving: (shards: ReadonlyArray<number>, graceMs: number) => Effect.Effect<void>
 }
 
 export interface PlacementService {

@@ -1,0 +1,176 @@
+/**
+ * The conversations of a node in a cluster: started only at places whose shard is held, started by themselves where they have open work,
+ * stopped cleanly before their shard goes. Rules:
+ * 1. Whoever asks for a conversation of another place is told `moved`.
+ * 2. A shard that leaves waits for what works in it, up to the grace; what only waits (idle, a backoff, subagents) is stopped at once, and what
+ *    still works then is stopped too: it goes on elsewhere from what is committed.
+ * 3. Open work of shards that came goes on without being asked for; what could not start is tried again.
+ */
+import { Duration, Effect, Option, type Scope } from "effect"
+import { orStorageFailure } from "../../actors/conversation/failures.ts"
+import type { ConversationMessage } from "../../actors/conversation/messages.ts"
+import { ask, shutdown, stop } from "../../actors/kernel/index.ts"
+import { shardOf } from "../../domain/cluster.ts"
+import type { MachineState, SessionState } from "../../domain/event.ts"
+import type { Failure } from "../../domain/failure.ts"
+import type { ConversationId } from "../../domain/ids.ts"
+import { isMoved, moved } from "../../domain/moved.ts"
+import type { ClusterStoreService } from "../../storage/cluster-port.ts"
+import type { ConversationRef, Conversations } from "../conversations.ts"
+import type { Shards } from "./shards.ts"
+
+/** Between two looks at a conversation that is waited for, in ms. */
+const lookMs = 50
+/** Within which a conversation that stops releases its tasks, in ms. */
+const stopMs = 5_000
+/** Between two searches for open work that is not at work. */
+const sweepEvery = Duration.seconds(5)
+/** Before a conversation that did not start, or ended again, is tried once more, in ms. */
+const againMs = 30_000
+/** Places remembered. */
+const placesKept = 50_000
+/** Conversations started at once. */
+const startsAtOnce = 8
+
+/** States in which a conversation only waits: stopped in them it loses nothing. */
+const resting: ReadonlySet<MachineState> = new Set<MachineState>(["idle", "sleeping_backoff", "awaiting_children"])
+
+export interface Machines extends Conversations {
+  /** Conversations in memory. */
+  readonly count: Effect.Effect<number>
+  /** Lets open work begin, until the scope closes. */
+  readonly begin: Effect.Effect<void, never, Scope.Scope>
+}
+
+export interface MachinesParts {
+  readonly plain: Conversations
+  readonly shards: Shards
+  readonly store: ClusterStoreService
+  /** By a monotonic clock, in ms. */
+  readonly now: () => number
+}
+
+export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Machines => {
+  /** Places by conversation: they never change. */
+  const places = new Map<ConversationId, number>()
+  /** Those that were started here, as far as they may still be in memory. */
+  const started = new Set<ConversationId>()
+  const triedAt = new Map<ConversationId, number>()
+
+  const placeOf = (id: ConversationId): Effect.Effect<number | null, Failure> => {
+    const known = places.get(id)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(orStorageFailure(store.placeOfConversation(id)), (place) => {
+      if (place === null) return null
+      if (places.size >= placesKept) places.clear()
+      places.set(id, place)
+      return place
+    })
+  }
+
+  const elsewhere = (id: ConversationId): Effect.Effect<never, Failure> => Effect.fail(moved(`conversation ${id}`))
+
+  const halt = (ref: ConversationRef): Effect.Effect<void> => stop(ref, shutdown, { shutdownMs: stopMs })
+
+  const get: Conversations["get"] = (id) =>
+    Effect.flatMap(placeOf(id), (place) => {
+      if (place === null) return plain.get(id)
+      if (!shards.holds(place)) {
+        if (!shards.has(shardOf(place))) return elsewhere(id)
+        return Effect.flatMap(plain.peek(id), Option.match({ onNone: () => elsewhere(id), onSome: Effect.succeed }))
+      }
+      started.add(id)
+      return Effect.flatMap(plain.get(id), (ref) =>
+        shards.has(shardOf(place)) ? Effect.succeed(ref) : Effect.zipRight(halt(ref), elsewhere(id)),
+      )
+    })
+
+  /** Those in memory at these shards, with their actors. */
+  const at = (wanted: ReadonlySet<number>): Effect.Effect<ReadonlyArray<readonly [ConversationId, ConversationRef]>> =>
+    Effect.gen(function* () {
+      const found: Array<readonly [ConversationId, ConversationRef]> = []
+      for (const id of [...started]) {
+        const place = places.get(id)
+        if (place !== undefined && !wanted.has(shardOf(place))) continue
+        const ref = yield* plain.peek(id)
+        if (Option.isSome(ref)) found.push([id, ref.value])
+      }
+      return found
+    })
+
+  /** Whether it only waits; one that does not answer in time works. */
+  const rests = (ref: ConversationRef): Effect.Effect<boolean> =>
+    ask<ConversationMessage, SessionState, Failure>(ref, (reply) => ({ type: "state", reply }), {
+      timeoutMs: 1_000,
+    }).pipe(
+      Effect.map(({ compactions, state }) => resting.has(state) && compactions.length === 0),
+      Effect.catchAll((error) => Effect.succeed(error._tag === "ActorDown")),
+    )
+
+  const leaveOne = (id: ConversationId, ref: ConversationRef, until: number): Effect.Effect<void> =>
+    Effect.gen(function* () {
+      while (now() < until && !(yield* rests(ref))) yield* Effect.sleep(lookMs)
+      yield* halt(ref)
+      started.delete(id)
+    })
+
+  const leaving = (gone: ReadonlyArray<number>, graceMs: number): Effect.Effect<void> => {
+    const wanted = new Set(gone)
+    const until = now() + graceMs
+    const round: Effect.Effect<void> = Effect.flatMap(at(wanted), (here) =>
+      here.length === 0
+        ? Effect.void
+        : Effect.zipRight(
+            Effect.forEach(here, ([id, ref]) => leaveOne(id, ref, until), { concurrency: "unbounded", discard: true }),
+            // one that was just starting
+            round,
+          ),
+    )
+    return round
+  }
+
+  const start = (id: ConversationId): Effect.Effect<void> => {
+    triedAt.set(id, now())
+    return get(id).pipe(
+      Effect.catchAll((failure) =>
+        isMoved(failure) ? Effect.void : Effect.logError(`conversation ${id} was not resumed: ${failure.message}`),
+      ),
+      Effect.asVoid,
+    )
+  }
+
+  const recover = (wanted: ReadonlyArray<number>): Effect.Effect<void> =>
+    Effect.flatMap(store.busyConversations(wanted), (busy) =>
+      Effect.forEach(busy, start, { concurrency: startsAtOnce, discard: true }),
+    ).pipe(Effect.catchAll((error) => Effect.logWarning(`open work was not found yet: ${error.message}`)))
+
+  /** Open work that nobody is at: what failed to start, or ended without being done. */
+  const sweep: Effect.Effect<void> = Effect.gen(function* () {
+    for (const id of [...started]) {
+      if (Option.isNone(yield* plain.peek(id))) started.delete(id)
+    }
+    const held = shards.held()
+    if (held.length === 0) return
+    for (const id of yield* store.busyConversations(held)) {
+      if (Option.isSome(yield* plain.peek(id))) continue
+      if (now() - (triedAt.get(id) ?? Number.NEGATIVE_INFINITY) < againMs) continue
+      yield* start(id)
+    }
+    for (const [id, at] of triedAt) if (now() - at >= againMs) triedAt.delete(id)
+  }).pipe(Effect.catchAll((error) => Effect.logWarning(`open work was not looked for: ${error.message}`)))
+
+  return {
+    get,
+    peek: plain.peek,
+    count: Effect.suspend(() =>
+      Effect.map(
+        Effect.filter([...started], (id) => Effect.map(plain.peek(id), Option.isSome)),
+        (here) => here.length,
+      ),
+    ),
+    begin: Effect.zipRight(
+      shards.listen({ gained: recover, leaving }),
+      Effect.forkScoped(Effect.forever(Effect.delay(sweep, sweepEvery))),
+    ),
+  }
+}
