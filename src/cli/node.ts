@@ -7,12 +7,18 @@ import type { OpenError } from "../storage/errors.ts"
 import type { StoreReads } from "../storage/store.ts"
 import { CommandFailure } from "./exit.ts"
 import type { Paths } from "./paths.ts"
-import type { AttachSessions, OpenSessions } from "./ports.ts"
+import type { AttachSessions, OpenNode, OpenSessions } from "./ports.ts"
 
 export const openSessions: OpenSessions = (options) =>
   Effect.flatMap(
     Effect.promise(() => import("../assembly.ts")),
     (assembly) => assembly.openSessions(options),
+  )
+
+export const openNode: OpenNode = (options) =>
+  Effect.flatMap(
+    Effect.promise(() => import("../assembly-node.ts")),
+    (assembly) => assembly.openNode(options),
   )
 
 export const attachSessions: AttachSessions = (options) =>

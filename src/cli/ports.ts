@@ -2,6 +2,7 @@
  * What the commands need from the assembled node. `src/assembly.ts` provides it; tests provide fakes.
  */
 import type { Effect, Scope } from "effect"
+import type { ClusterService } from "../actors/cluster.ts"
 import type { SessionsService } from "../actors/sessions.ts"
 import type { ExecutionMode } from "../domain/document.ts"
 import type { Observer } from "../observability/observer.ts"
@@ -36,6 +37,15 @@ export interface NodeOptions {
  * on when the database is opened next.
  */
 export type OpenSessions = (options: NodeOptions) => Effect.Effect<SessionsService, OpenFailure, Scope.Scope>
+
+/** A node that serves: its sessions, and what it says of itself among others. */
+export interface OpenedNode {
+  readonly sessions: SessionsService
+  readonly cluster: ClusterService
+}
+
+/** {@link OpenSessions} for whoever serves others for long: a member of a cluster where the environment says so, else alone. */
+export type OpenNode = (options: NodeOptions) => Effect.Effect<OpenedNode, OpenFailure, Scope.Scope>
 
 /** Attaches to the running owner and never becomes one; null when nobody owns the database. */
 export type AttachSessions = (options: {

@@ -3,6 +3,7 @@
  * gateway starts.
  */
 import { Effect, Either, Schema, type Scope } from "effect"
+import type { ClusterService } from "../actors/cluster.ts"
 import type { GatewaySettings } from "../domain/gateway-settings.ts"
 import type { Metrics } from "../observability/metrics.ts"
 import { type Authenticator, authenticatorOf } from "./auth/tokens.ts"
@@ -34,6 +35,10 @@ export interface GatewayOptions {
   readonly log?: GatewayLog
   /** Served at `GET /metrics`, and told of every request. Default none. */
   readonly metrics?: Metrics
+  /** What the node says of itself among others: `GET /cluster`, and what probes and metrics are told. Default: nothing but that it answers. */
+  readonly cluster?: ClusterService
+  /** How long running requests may go on once it stops, in ms, asked for then. Default: as the settings say. */
+  readonly drainMs?: () => number
   /** Further route groups of an application. */
   readonly groups?: ReadonlyArray<RouteGroup>
 }
@@ -63,10 +68,20 @@ const protocolsOf = (
     Effect.map(load(import("./agui/routes.ts")), ({ aguiRoutes }) => aguiRoutes(service)),
   ])
 
-const metricsOf = (service: ProtocolService, metrics: Metrics | undefined): Effect.Effect<ReadonlyArray<RouteGroup>> =>
+const metricsOf = (
+  service: ProtocolService,
+  { cluster, metrics }: GatewayOptions,
+): Effect.Effect<ReadonlyArray<RouteGroup>> =>
   metrics === undefined
     ? Effect.succeed([])
-    : Effect.map(load(import("./metrics/routes.ts")), ({ metricsRoutes }) => [metricsRoutes(service, metrics)])
+    : Effect.map(load(import("./metrics/routes.ts")), ({ metricsRoutes }) => [
+        metricsRoutes(service, metrics, cluster ?? null),
+      ])
+
+const clusterOf = (cluster: ClusterService | undefined): Effect.Effect<ReadonlyArray<RouteGroup>> =>
+  cluster === undefined
+    ? Effect.succeed([])
+    : Effect.map(load(import("./cluster/routes.ts")), ({ clusterRoutes }) => [clusterRoutes(cluster)])
 
 const load = <M>(module: Promise<M>): Effect.Effect<M> => Effect.promise(() => module)
 
@@ -95,9 +110,10 @@ export const serveGateway = (
     const limits = limitsOf(settings)
     let routes: ReadonlyArray<string> = []
     const groups = [
-      statusRoutes(service, () => routes),
+      statusRoutes(service, () => routes, options.cluster ?? null),
+      ...(yield* clusterOf(options.cluster)),
       ...(yield* protocolsOf(service, { log, auth, limits })),
-      ...(yield* metricsOf(service, options.metrics)),
+      ...(yield* metricsOf(service, options)),
       ...(options.groups ?? []),
     ]
     routes = described(groups)
@@ -109,6 +125,7 @@ export const serveGateway = (
       // The name may stand for another address in a hosts file.
       host: host === "localhost" ? "127.0.0.1" : host,
       limits,
+      ...(options.drainMs === undefined ? {} : { drainMs: options.drainMs }),
       allowedOrigins: settings.allowedOrigins ?? [],
       allowedHosts: settings.allowedHosts ?? [],
       observer: options.metrics?.observer ?? null,

@@ -17,7 +17,7 @@ const layers: Readonly<Record<string, ReadonlyArray<string>>> = {
 }
 
 /** The message contracts of the actors: all that protocols may see of them. */
-const contracts = ["src/actors/contract.ts", "src/actors/sessions.ts"]
+const contracts = ["src/actors/contract.ts", "src/actors/sessions.ts", "src/actors/cluster.ts"]
 
 /** Packages that rules in `src/domain` may use: pure ones. */
 const purePackages = ["effect", "partial-json", "rfc6902", "unbash"]

@@ -34,6 +34,8 @@ export interface HttpOptions {
   readonly log?: GatewayLog
   /** Who counts requests. Default nobody. */
   readonly observer?: Observer | null
+  /** How long running requests may go on once the scope closes, in ms, asked for then. Default `limits.drainMs`. */
+  readonly drainMs?: () => number
 }
 
 export interface HttpServer {
@@ -289,7 +291,8 @@ export const serveHttp = (options: HttpOptions): Effect.Effect<HttpServer, Liste
         isDraining = true
         for (const one of [...running]) if (one.endless()) one.interrupt()
         settled()
-        yield* Effect.timeoutOption(Effect.interruptible(Deferred.await(idle)), limits.drainMs)
+        const drainMs = options.drainMs?.() ?? limits.drainMs
+        yield* Effect.timeoutOption(Effect.interruptible(Deferred.await(idle)), drainMs)
         for (const one of [...running]) one.interrupt()
         yield* Effect.timeoutOption(Effect.interruptible(Deferred.await(idle)), finalizersLimit)
         yield* Effect.promise(() => written(server))

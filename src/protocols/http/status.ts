@@ -1,87 +1,57 @@
 /**
- * `GET /` and `GET /health`: open to everybody, so they say nothing about anybody. Healthy means that a read of the database works and that
- * the event loop turns.
+ * `GET /`, `GET /health` and `GET /ready`: open to everybody, so they say nothing about anybody. Healthy: work is moving. Ready: it is, and this
+ * node takes more of it.
  */
 import { Clock, Effect } from "effect"
+import type { ClusterService } from "../../actors/cluster.ts"
+import type { NodeHealth } from "../../domain/cluster.ts"
 import type { ProtocolService } from "../service.ts"
+import { sharedHealth } from "./health.ts"
 import { plainProblem } from "./problems.ts"
 import type { Handler, HttpReply, RouteGroup } from "./route.ts"
 
-/** For a read of the database, in ms. */
-const readLimit = 2000
-/** A turn of the event loop that takes longer counts as stuck, in ms. */
-const lagLimit = 1000
-/** For how long one look counts for everybody who asks, in ms. */
-const freshFor = 500
-
-interface Health {
-  readonly database: "ok" | "failed"
-  readonly lagMs: number
-  readonly at: number
+/** One word for a probe. */
+const wordOf = ({ draining, healthy, ready }: NodeHealth): string => {
+  if (!healthy) return "unhealthy"
+  if (ready) return "ready"
+  return draining ? "draining" : "not_ready"
 }
-
-/** A look at the node on behalf of nobody. */
-const look = (sessions: ProtocolService["sessions"]): Effect.Effect<Health> =>
-  Effect.gen(function* () {
-    const started = yield* Clock.currentTimeMillis
-    yield* Effect.sleep(0)
-    const lagMs = (yield* Clock.currentTimeMillis) - started
-    const database = yield* sessions.list({ limit: 1, principal: "health" }).pipe(
-      Effect.timeout(readLimit),
-      Effect.match({ onSuccess: () => "ok" as const, onFailure: () => "failed" as const }),
-      Effect.catchAllDefect(() => Effect.succeed("failed" as const)),
-    )
-    return { database, lagMs, at: yield* Clock.currentTimeMillis }
-  })
 
 /** `routes` are those of the whole server, for whoever asks what there is. */
 export const statusRoutes = (
   service: Pick<ProtocolService, "sessions" | "version">,
   routes: () => ReadonlyArray<string>,
+  cluster: ClusterService | null = null,
 ): RouteGroup => {
   let startedAt: number | null = null
-  let last: Health | null = null
-  let looking: Effect.Effect<Health> | null = null
-
-  /** Those who ask at once share one look. */
-  const health = Effect.gen(function* () {
-    const now = yield* Clock.currentTimeMillis
-    if (last !== null && now - last.at < freshFor) return last
-    looking ??= yield* Effect.cached(
-      Effect.ensuring(
-        look(service.sessions),
-        Effect.sync(() => {
-          looking = null
-        }),
-      ),
-    )
-    last = yield* looking
-    return last
-  })
+  const health = sharedHealth(service.sessions, cluster)
 
   const uptime = Effect.map(Clock.currentTimeMillis, (now) => {
     startedAt ??= now
     return Math.floor((now - startedAt) / 1000)
   })
 
+  const reply = (ok: boolean, status: string, { faults, ...node }: NodeHealth): Effect.Effect<HttpReply> =>
+    Effect.map(uptime, (seconds) => ({
+      type: "json",
+      status: ok ? 200 : 503,
+      body: {
+        status,
+        version: service.version,
+        uptime_seconds: seconds,
+        database: node.database,
+        event_loop_lag_ms: node.eventLoopLagMs,
+        oldest_unserved_ms: node.oldestUnservedMs,
+        draining: node.draining,
+        faults,
+      },
+      headers: ok ? {} : { "retry-after": "1" },
+    }))
+
   const handleHealth: Handler = () =>
-    Effect.gen(function* () {
-      const { database, lagMs } = yield* health
-      const ok = database === "ok" && lagMs < lagLimit
-      const reply: HttpReply = {
-        type: "json",
-        status: ok ? 200 : 503,
-        body: {
-          status: ok ? "ok" : "unhealthy",
-          version: service.version,
-          uptime_seconds: yield* uptime,
-          database,
-          event_loop_lag_ms: lagMs,
-        },
-        headers: ok ? {} : { "retry-after": "1" },
-      }
-      return reply
-    })
+    Effect.flatMap(health, (node) => reply(node.healthy, node.healthy ? "ok" : "unhealthy", node))
+
+  const handleReady: Handler = () => Effect.flatMap(health, (node) => reply(node.ready, wordOf(node), node))
 
   const handleRoot: Handler = () =>
     Effect.map(uptime, (seconds) => ({
@@ -91,10 +61,11 @@ export const statusRoutes = (
 
   return {
     name: "status",
-    prefixes: ["/", "/health"],
+    prefixes: ["/", "/health", "/ready"],
     routes: [
       { method: "GET", path: "/", open: true, handle: handleRoot },
       { method: "GET", path: "/health", open: true, handle: handleHealth },
+      { method: "GET", path: "/ready", open: true, handle: handleReady },
     ],
     problem: plainProblem,
   }

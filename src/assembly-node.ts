@@ -1,0 +1,45 @@
+/**
+ * A node that serves others for long, for `super-pi node` and `super-pi gateway`: the sessions of a database with what the node says of
+ * itself. A node without a cluster strategy is a cluster of one.
+ */
+import { homedir, hostname } from "node:os"
+import { Clock, Effect } from "effect"
+import { openSessions } from "./assembly.ts"
+import { openReader } from "./cli/node.ts"
+import { version } from "./cli/package.ts"
+import { resolvePaths } from "./cli/paths.ts"
+import type { NodeOptions, OpenNode } from "./cli/ports.ts"
+import { type ClusterSettings, clusterSettings } from "./domain/cluster-settings.ts"
+import { ServiceFailure } from "./domain/failure.ts"
+import { readOwner } from "./storage/sqlite/owner-file.ts"
+import { canonicalPathOf } from "./storage/sqlite/paths.ts"
+import { makeAlone } from "./supervisors/alone.ts"
+
+/** Whether this process has the database, and is not attached to another one that has. */
+const ownsFile = (path: string) => () => readOwner(canonicalPathOf(path))?.pid === process.pid
+
+const gone = (detail: string) => new ServiceFailure({ code: "storage", detail, reference: "open" })
+
+const alone = (options: NodeOptions, { drainMs, name }: ClusterSettings) =>
+  Effect.gen(function* () {
+    const { cwd, db, env } = options
+    const startedAt = yield* Clock.currentTimeMillis
+    const sessions = yield* openSessions(options)
+    const paths = resolvePaths({ cwd, env, home: homedir(), platform: process.platform }, { db })
+    const reads = yield* Effect.mapError(openReader(paths), (error) => ("_tag" in error ? error : gone(error.message)))
+    // The node has just opened it.
+    if (reads === null) return yield* gone(`there is no database at ${db}`)
+    return makeAlone({
+      sessions,
+      reads,
+      name: name ?? `${hostname()}-${process.pid}`,
+      version: version(),
+      startedAt,
+      drainMs,
+      owns: ownsFile(db),
+    })
+  })
+
+/** See {@link OpenNode}. Fails with the first variable that is wrong. */
+export const openNode: OpenNode = (options) =>
+  Effect.flatMap(clusterSettings(options.env), (settings) => alone(options, settings))
