@@ -6,12 +6,14 @@
  *     pruner         deletes jobs that ended long ago
  *     settled        conversations to verify (verification.ts)
  */
-import { Clock, Effect, Option } from "effect"
+import { Clock, Effect } from "effect"
 import { orStorageFailure, storageFailure } from "../actors/conversation/failures.ts"
-import { type ActorSystemService, behavior, tell } from "../actors/kernel/index.ts"
+import { behavior, tell } from "../actors/kernel/index.ts"
 import { sleepLong } from "../actors/kernel/timers.ts"
+import type { QueueMessage } from "../actors/queue/messages.ts"
 import { setPaused } from "../actors/queue/pause.ts"
-import { type QueueMessage, queueActor } from "../actors/queue/queue.ts"
+import type { JobPlacing } from "../actors/queue/placing.ts"
+import { queueActor } from "../actors/queue/queue.ts"
 import type { NewJob, QueuesService } from "../actors/queue/queues.ts"
 import type { WorkerRegistry } from "../actors/queue/registry.ts"
 import { defaultMaxAttempts, type QueueSettings } from "../actors/queue/settings.ts"
@@ -25,9 +27,8 @@ import type { QueueChange, QueueChanged } from "../domain/queue.ts"
 import type { JobInsert } from "../storage/job-port.ts"
 import type { StoreService } from "../storage/store.ts"
 import { child, type SupervisedChild } from "./child.ts"
+import { commitEverywhere, type QueueWakeParts, registered, send as sendTo } from "./queue-wake.ts"
 import { supervisor } from "./supervisor.ts"
-
-const registered = (queue: string): string => `queue-${queue}`
 
 interface QueueTreeParts {
   readonly store: StoreService
@@ -35,11 +36,13 @@ interface QueueTreeParts {
   readonly workers: WorkerRegistry
   /** Name of this node. */
   readonly node: string
+  /** Default: the node is alone. */
+  readonly placing?: JobPlacing | undefined
 }
 
 /** The supervisor of the queues, and of what feeds them. */
 export const queueTree = (
-  { node, settings, store, workers }: QueueTreeParts,
+  { node, placing, settings, store, workers }: QueueTreeParts,
   others: ReadonlyArray<SupervisedChild<never>> = [],
 ) =>
   supervisor({
@@ -47,7 +50,9 @@ export const queueTree = (
     strategy: "one_for_one",
     children: [
       ...Object.entries(settings.queues).map(([name, { concurrency }]) =>
-        child(name, queueActor({ name, concurrency, settings, store, workers, node }), { register: registered(name) }),
+        child(name, queueActor({ name, concurrency, settings, store, workers, node, placing }), {
+          register: registered(name),
+        }),
       ),
       child("pruner", pruner(store, settings)),
       ...others,
@@ -88,8 +93,8 @@ const pruner = (store: StoreService, settings: QueueSettings) =>
 const changeAttempts = 5
 
 /** The service over the queues of `queueTree`. */
-export const makeQueues = (parts: QueueTreeParts & { readonly system: ActorSystemService }): QueuesService => {
-  const { settings, store, system, workers } = parts
+export const makeQueues = (parts: QueueTreeParts & QueueWakeParts): QueuesService => {
+  const { settings, signals, store, workers } = parts
   const names = Object.keys(settings.queues)
   const node: QueueNode = {
     names,
@@ -97,13 +102,7 @@ export const makeQueues = (parts: QueueTreeParts & { readonly system: ActorSyste
     workers: (queue) => workers.namesOf(queue),
   }
 
-  const send = (queue: string, message: QueueMessage): Effect.Effect<void> =>
-    Effect.flatMap(
-      system.registry.whereis<QueueMessage>(registered(queue)),
-      Option.match({ onNone: () => Effect.void, onSome: (ref) => tell(ref, message) }),
-    )
-  const wake = (queues: ReadonlyArray<string>) =>
-    Effect.forEach(new Set(queues), (queue) => send(queue, { type: "look" }), { discard: true })
+  const send = (queue: string, message: QueueMessage): Effect.Effect<void> => sendTo(parts, queue, message)
 
   const rows = (jobs: ReadonlyArray<NewJob>): Effect.Effect<ReadonlyArray<JobInsert>, Failure> =>
     Effect.gen(function* () {
@@ -116,8 +115,7 @@ export const makeQueues = (parts: QueueTreeParts & { readonly system: ActorSyste
       })
     })
 
-  const commit: QueuesService["commit"] = (wanted) =>
-    Effect.tap(store.commit(wanted), () => wake((wanted.jobs ?? []).map((job) => job.queue)))
+  const commit: QueuesService["commit"] = (wanted) => commitEverywhere(parts, wanted)
 
   const insert: QueuesService["insert"] = (job) =>
     Effect.gen(function* () {
@@ -157,6 +155,7 @@ export const makeQueues = (parts: QueueTreeParts & { readonly system: ActorSyste
         return yield* Effect.flatMap(storageFailure(written.left), (failure) => Effect.fail(failure))
       }
       yield* send(before.queue, { type: "changed", job: id })
+      signals?.tell([{ type: "job", queue: before.queue, job: id }])
       return yield* job(id)
     })
 
@@ -174,6 +173,7 @@ export const makeQueues = (parts: QueueTreeParts & { readonly system: ActorSyste
       }
       yield* orStorageFailure(setPaused(store, queue, paused))
       yield* send(queue, { type: "paused", paused })
+      signals?.tell([{ type: "pause", queue }])
       return { ...nothing, queue: (yield* list).find((view) => view.queue === queue) ?? null }
     })
 
@@ -229,7 +229,7 @@ export const makeQueues = (parts: QueueTreeParts & { readonly system: ActorSyste
         Effect.sync(() => workers.add({ ...worker, run })),
         (remove) => Effect.sync(remove),
       )
-      yield* wake([worker.queue])
+      yield* send(worker.queue, { type: "look" })
     })
 
   return {

@@ -5,6 +5,8 @@ import * as fc from "fast-check"
 import { describe, expect, it } from "vitest"
 import {
   ended,
+  epochsOf,
+  foreignJobs,
   type Holder,
   heartbeats,
   holderName,
@@ -80,7 +82,8 @@ describe("the end of an attempt", () => {
 })
 
 describe("an orphan", () => {
-  const orphan = (some: Partial<Job>) => rescues([running(some)], () => false, self, now).length === 1
+  const nothing = { epochs: new Set([4]), jobs: new Set<Job>() }
+  const orphan = (some: Partial<Job>) => rescues([running(some)], () => false, self, nothing, now).length === 1
 
   it("is a job of this node that it does not run, of an owner that is over, or with a lapsed lease", () => {
     expect(orphan({})).toBe(true)
@@ -89,14 +92,32 @@ describe("an orphan", () => {
     expect(orphan({ node: "there#5", leaseUntil: now })).toBe(true)
     expect(orphan({ node: "there#x" })).toBe(false)
     expect(orphan({ node: null })).toBe(true)
-    expect(rescues([running()], () => true, self, now)).toEqual([])
+    expect(rescues([running()], () => true, self, nothing, now)).toEqual([])
+  })
+
+  it("is no job of another node that lives, unless its conversation is this node's by now", () => {
+    const [older, newer] = [running({ node: "there#3" }), running({ node: "elsewhere#9" })]
+    expect(rescues([older, newer], () => false, self, nothing, now)).toEqual([])
+    const moved = { epochs: new Set<number>(), jobs: new Set([newer]) }
+    expect(rescues([older, newer], () => false, self, moved, now).map(({ job }) => job.id)).toEqual([newer.id])
+  })
+
+  it("is looked for among the epochs of the others only, each asked for once", () => {
+    const jobs = [
+      running(),
+      running({ node: "a#4" }),
+      running({ node: "b#4" }),
+      running({ node: "c#x" }),
+      running({ node: null }),
+    ]
+    expect(epochsOf(foreignJobs(jobs, self))).toEqual([4])
   })
 
   it("goes back at once with its attempt counted and a new token, or is discarded at the last attempt", () => {
-    const [again] = rescues([running()], () => false, self, now)
+    const [again] = rescues([running()], () => false, self, nothing, now)
     expect(again?.job).toMatchObject({ state: "available", attempt: 1, fence: 2, runAt: now })
     expect(again?.job.errors[0]?.error).toBe("the worker died")
-    const [over] = rescues([running({ attempt: 3 })], () => false, self, now)
+    const [over] = rescues([running({ attempt: 3 })], () => false, self, nothing, now)
     expect(over?.job).toMatchObject({ state: "discarded", fence: 2 })
   })
 })

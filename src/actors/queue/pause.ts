@@ -20,6 +20,10 @@ export const setPaused = (
   queue: string,
   paused: boolean,
 ): Effect.Effect<void, CommitError | ReadError> =>
+  // Another node may make the document in the same moment; then there is one to change.
+  Effect.retry(write(store, queue, paused), { times: 1, while: (error) => error._tag === "Conflict" })
+
+const write = (store: StoreService, queue: string, paused: boolean): Effect.Effect<void, CommitError | ReadError> =>
   Effect.gen(function* () {
     if ((yield* isPaused(store, queue)) === paused) return
     const before = yield* store.globalDocument(kind, queue)

@@ -5,8 +5,11 @@
  *
  * It looks when it is woken, when an attempt ends, when the next job is due, and every few seconds. A sign of life for all that run is
  * one commit; what is not ours any more is interrupted.
+ *
+ * Where several nodes share the database: a job whose conversation leaves this node may end in the time that it is given; then its attempt
+ * is stopped, and after that the job is handed back. The node that the conversation moves to is told by its own placement.
  */
-import { Clock, Effect, Fiber } from "effect"
+import { Clock, Deferred, Effect, Fiber } from "effect"
 import type { JobId } from "../../domain/ids.ts"
 import type { Job } from "../../domain/job.ts"
 import type { JobUpdate } from "../../storage/job-port.ts"
@@ -16,21 +19,12 @@ import { describeReason } from "../kernel/stop-reason.ts"
 import { sleepLong } from "../kernel/timers.ts"
 import { diedText, ended, type Holder, heartbeats, holderName, isHeld, nextLook, released, rescues } from "./decide.ts"
 import { attemptActor } from "./execute.ts"
+import type { Leaving, QueueMessage } from "./messages.ts"
 import { isPaused } from "./pause.ts"
+import { goneAmong, type JobPlacing } from "./placing.ts"
 import type { WorkerRegistry } from "./registry.ts"
 import type { QueueSettings } from "./settings.ts"
 import { snooze } from "./worker.ts"
-
-export type QueueMessage =
-  /** Something may be due. */
-  | { readonly type: "look" }
-  /** Time for signs of life and for orphans. */
-  | { readonly type: "beat" }
-  /** An attempt ended; `kept` false: the job was taken away before its end was committed. */
-  | { readonly type: "ended"; readonly job: JobId; readonly fence: number; readonly kept: boolean }
-  /** A job was changed by somebody else. */
-  | { readonly type: "changed"; readonly job: JobId }
-  | { readonly type: "paused"; readonly paused: boolean }
 
 export interface QueueParts {
   readonly name: string
@@ -39,6 +33,8 @@ export interface QueueParts {
   readonly store: StoreService
   readonly workers: WorkerRegistry
   readonly node: string
+  /** Default: the node is alone, and every job is its own. */
+  readonly placing?: JobPlacing | undefined
 }
 
 interface Running {
@@ -55,6 +51,9 @@ const troubleMs = 2_000
 class Queue {
   readonly running = new Map<JobId, Running>()
   paused = false
+  private readonly leavings = new Set<Leaving>()
+  /** Jobs whose attempts are being stopped because they leave. */
+  private readonly handing = new Map<JobId, Job>()
   private timer: Fiber.RuntimeFiber<void> | null = null
   private readonly parts: QueueParts
   private readonly self: ActorContext<QueueMessage>
@@ -152,7 +151,7 @@ class Queue {
 
   /** An attempt said its last word. */
   over(id: JobId, fence: number, kept: boolean): Effect.Effect<void> {
-    if (this.running.get(id)?.job.fence === fence) this.running.delete(id)
+    if (this.running.get(id)?.job.fence === fence) this.forget(id)
     const told = kept
       ? Effect.void
       : Effect.logWarning(
@@ -166,7 +165,7 @@ class Queue {
     const found = [...this.running.values()].find((one) => one.ref.id === ref.id)
     if (found === undefined) return Effect.void
     const { job } = found
-    this.running.delete(job.id)
+    this.forget(job.id)
     const error = `the attempt ended without a result (${describeReason(reason)})`
     const failedAttempt = (now: number) => [ended(job, { type: "failed", error }, now, 0)]
     return Effect.zipRight(this.change([job], failedAttempt), this.look())
@@ -182,6 +181,73 @@ class Queue {
   setPaused(paused: boolean): Effect.Effect<void> {
     this.paused = paused
     return this.look()
+  }
+
+  pauseChanged(): Effect.Effect<void> {
+    const { name, store } = this.parts
+    return Effect.matchEffect(isPaused(store, name), {
+      onFailure: (error) => Effect.logWarning(`queue ${name}: ${error.message}`),
+      onSuccess: (paused) => (paused === this.paused ? Effect.void : this.setPaused(paused)),
+    })
+  }
+
+  /** Orphans, and a look. */
+  gained(): Effect.Effect<void> {
+    const rescue = Effect.catchAll(this.rescue(), (error) =>
+      Effect.logWarning(`queue ${this.parts.name}: ${error.message}`),
+    )
+    return Effect.zipRight(rescue, this.look())
+  }
+
+  leaving({ graceMs, reply, shards }: Extract<QueueMessage, { readonly type: "leaving" }>): Effect.Effect<void> {
+    const { placing } = this.parts
+    const running = this.jobs()
+    // Where the places cannot be read all that are about conversations stop: they only start again.
+    const found = placing === undefined ? Effect.succeed(running) : placing.in(running, shards)
+    return Effect.gen(this, function* () {
+      const jobs = yield* Effect.orElseSucceed(found, () => running.filter((job) => job.conversation !== null))
+      if (jobs.length === 0) return reply.succeed(undefined)
+      const leaving = { jobs: new Set(jobs.map((job) => job.id)), reply, over: yield* Deferred.make<void>() }
+      this.leavings.add(leaving)
+      const told = tell<QueueMessage>(this.self.ref, { type: "stopLeaving", leaving })
+      yield* this.self.fork(Effect.zipRight(Effect.timeoutOption(Deferred.await(leaving.over), graceMs), told))
+    })
+  }
+
+  /** Stops what still runs of jobs that leave. They are nobody's until they are handed back: an end of theirs is not committed. */
+  stopLeaving(leaving: Leaving): Effect.Effect<void> {
+    this.leavings.delete(leaving)
+    const left = [...leaving.jobs].flatMap((id) => this.running.get(id) ?? [])
+    if (left.length === 0) return Effect.sync(() => leaving.reply.succeed(undefined))
+    for (const { job } of left) {
+      this.handing.set(job.id, job)
+      this.forget(job.id)
+    }
+    const jobs = left.map(({ job }) => job)
+    const stopping = Effect.forEach(left, ({ ref }) => stop(ref), { concurrency: "unbounded", discard: true })
+    return Effect.asVoid(
+      this.self.fork(Effect.zipRight(stopping, tell<QueueMessage>(this.self.ref, { type: "handBack", jobs, leaving }))),
+    )
+  }
+
+  handBack(jobs: ReadonlyArray<Job>, { reply }: Leaving): Effect.Effect<void> {
+    return this.change(jobs, (now, held) => released(held, now)).pipe(
+      Effect.zipRight(
+        Effect.sync(() => {
+          for (const { id } of jobs) this.handing.delete(id)
+          reply.succeed(undefined)
+        }),
+      ),
+      Effect.zipRight(this.look()),
+    )
+  }
+
+  /** A job runs here no more. */
+  private forget(id: JobId): void {
+    this.running.delete(id)
+    for (const leaving of this.leavings) {
+      if ([...leaving.jobs].every((one) => !this.running.has(one))) Deferred.unsafeDone(leaving.over, Effect.void)
+    }
   }
 
   /** Signs of life, orphans, and a look. */
@@ -200,6 +266,7 @@ class Queue {
         for (const [id, { job, ref }] of this.running) this.running.set(id, { job: { ...job, leaseUntil }, ref })
       }
       yield* this.rescue()
+      if (this.parts.placing !== undefined) this.paused = yield* isPaused(store, this.parts.name)
     }).pipe(
       Effect.catchAll((error) =>
         Effect.zipRight(Effect.logWarning(`queue ${this.parts.name}: ${error.message}`), this.dropLapsed()),
@@ -210,7 +277,7 @@ class Queue {
 
   /** A clean stop: what ran goes back to the queue, its attempt not counted. Attempts have been stopped already. */
   release(): Effect.Effect<void> {
-    const jobs = this.jobs()
+    const jobs = [...this.jobs(), ...this.handing.values()]
     return jobs.length === 0 ? Effect.void : this.change(jobs, (now, held) => released(held, now))
   }
 
@@ -219,12 +286,13 @@ class Queue {
   }
 
   private rescue() {
-    const { name, store } = this.parts
+    const { name, placing, store } = this.parts
     return Effect.gen(this, function* () {
       const executing = yield* store.executingJobs(name)
+      const gone = yield* goneAmong(executing, this.holder, store, placing)
       const now = yield* Clock.currentTimeMillis
-      const runs = (job: Job) => this.running.get(job.id)?.job.fence === job.fence
-      for (const update of rescues(executing, runs, this.holder, now)) {
+      const runs = (job: Job) => (this.running.get(job.id)?.job.fence ?? this.handing.get(job.id)?.fence) === job.fence
+      for (const update of rescues(executing, runs, this.holder, gone, now)) {
         yield* Effect.logWarning(`queue ${name}: job ${update.job.id} is taken back: ${diedText}`)
         yield* Effect.ignore(store.commit({ jobUpdates: [update] }))
       }
@@ -270,7 +338,7 @@ class Queue {
   }
 
   private drop({ job, ref }: Running): Effect.Effect<void> {
-    this.running.delete(job.id)
+    this.forget(job.id)
     return Effect.zipRight(
       Effect.logWarning(`queue ${this.parts.name}: job ${job.id} was taken away and is interrupted`),
       Effect.asVoid(this.self.fork(stop(ref))),
@@ -304,5 +372,15 @@ const receive = (queue: Queue, message: QueueMessage): Effect.Effect<void> => {
       return queue.changed(message.job)
     case "paused":
       return queue.setPaused(message.paused)
+    case "pauseChanged":
+      return queue.pauseChanged()
+    case "gained":
+      return queue.gained()
+    case "leaving":
+      return queue.leaving(message)
+    case "stopLeaving":
+      return queue.stopLeaving(message.leaving)
+    case "handBack":
+      return queue.handBack(message.jobs, message.leaving)
   }
 }
