@@ -19,5 +19,7 @@ export type NodeInfo = typeof NodeInfo.Type
 
 export class ReadNodeInfo extends Rpc.make("ReadNodeInfo", { success: NodeInfo }) {}
 
+export const NodeRpcs = RpcGroup.make(ReadNodeInfo)
+
 /** All that a node serves to other nodes. */
-export const PeerRpcs = RpcGroup.make(ReadNodeInfo).merge(SessionRpcs)
+export const PeerRpcs = NodeRpcs.merge(SessionRpcs)

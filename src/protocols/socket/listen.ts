@@ -6,6 +6,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, unlinkSync } from "node:fs
 import type { Server, Socket } from "node:net"
 import { createConnection, createServer } from "node:net"
 import { dirname } from "node:path"
+import type { TlsOptions } from "node:tls"
 import type { Scope } from "effect"
 import { Effect, Schema } from "effect"
 import { errorCode } from "../../domain/error-code.ts"
@@ -89,15 +90,18 @@ const withPrivateUmask = (bind: () => void) => {
   }
 }
 
+/** Half-open: a client that ended its side still gets its answers. */
+const halfOpen = (onConnection: (socket: Socket) => void): Server =>
+  createServer({ allowHalfOpen: true, noDelay: true }, onConnection)
+
 const listening = (
   address: string,
-  onConnection: (socket: Socket) => void,
+  make: () => Server,
   bind: (server: Server) => void,
 ): Effect.Effect<Server, ListenFailed, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.async<Server, ListenFailed>((resume) => {
-      // Half-open: a client that ended its side still gets its answers.
-      const server = createServer({ allowHalfOpen: true, noDelay: true }, onConnection)
+      const server = make()
       server.on("error", (cause) => resume(listenFailure(address, cause)))
       server.on("listening", () => resume(Effect.succeed(server)))
       try {
@@ -134,9 +138,18 @@ export const listenUnix = (
       })
     }
     yield* clearStale(path)
-    yield* listening(path, onConnection, (server) => withPrivateUmask(() => server.listen({ path })))
+    yield* listening(
+      path,
+      () => halfOpen(onConnection),
+      (server) => withPrivateUmask(() => server.listen({ path })),
+    )
     yield* Effect.try({ try: () => chmodSync(path, 0o600), catch: (cause) => listenFailure(path, cause) })
   })
+
+const portOf = (server: Server, otherwise: number): number => {
+  const address = server.address()
+  return typeof address === "object" && address !== null ? address.port : otherwise
+}
 
 /** Listens on TCP 127.0.0.1 until the scope closes; port 0 picks a free one. Answers the port. */
 export const listenLoopback = (
@@ -144,9 +157,40 @@ export const listenLoopback = (
   onConnection: (socket: Socket) => void,
 ): Effect.Effect<number, ListenFailed, Scope.Scope> =>
   Effect.map(
-    listening(`127.0.0.1:${port}`, onConnection, (server) => server.listen({ host: "127.0.0.1", port })),
-    (server) => {
-      const address = server.address()
-      return typeof address === "object" && address !== null ? address.port : port
-    },
+    listening(
+      `127.0.0.1:${port}`,
+      () => halfOpen(onConnection),
+      (server) => server.listen({ host: "127.0.0.1", port }),
+    ),
+    (server) => portOf(server, port),
   )
+
+export interface ListenTcpOptions {
+  /** Null: every address of the machine. */
+  readonly host: string | null
+  /** 0 picks a free one. */
+  readonly port: number
+  /** With it only connections whose handshake succeeded are handed over. */
+  readonly tls: TlsOptions | null
+  /** A connection that came to nothing before it was handed over; `from` is its address. */
+  readonly onFault?: (from: string, fault: Error) => void
+}
+
+/** Listens on TCP or TLS until the scope closes. Connections are the caller's to end. Answers the port. */
+export const listenTcp = (
+  { host, port, tls, onFault }: ListenTcpOptions,
+  onConnection: (socket: Socket) => void,
+): Effect.Effect<number, ListenFailed, Scope.Scope> =>
+  Effect.gen(function* () {
+    const options = { noDelay: true, keepAlive: true, keepAliveInitialDelay: 10_000 }
+    const { createServer: createTlsServer } = yield* Effect.promise(() => import("node:tls"))
+    const make = () => {
+      if (tls === null) return createServer(options, onConnection)
+      const server = createTlsServer({ ...options, ...tls }, onConnection)
+      server.on("tlsClientError", (fault, socket) => onFault?.(socket.remoteAddress ?? "?", fault))
+      return server
+    }
+    const address = `${host ?? "*"}:${port}`
+    const server = yield* listening(address, make, (one) => one.listen(host === null ? { port } : { host, port }))
+    return portOf(server, port)
+  })
