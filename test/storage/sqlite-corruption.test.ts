@@ -9,7 +9,7 @@ import { Arbitrary, Effect, Either, FastCheck as fc, Schema } from "effect"
 import { ContextEdit } from "../../src/domain/entry.ts"
 import { Message } from "../../src/domain/message.ts"
 import { conversation, document, entry, submission, task } from "../../src/storage/conformance/records.ts"
-import { areEdits, areMessages } from "../../src/storage/sqlite/guards.ts"
+import { areEdits, areMessages } from "../../src/storage/guards.ts"
 import { makeSqliteReader, makeSqliteStore } from "../../src/storage/sqlite/store.ts"
 import { temporaryDirectory } from "./support.ts"
 

@@ -4,10 +4,10 @@
 import type { Effect } from "effect"
 import type { Artifact } from "../../domain/artifact.ts"
 import type { ArtifactReads, ArtifactRemoval } from "../artifact-port.ts"
+import { decodeArtifact, type SqlRow } from "../decode.ts"
 import type { ReadError } from "../errors.ts"
 import type { Commit } from "../store.ts"
 import type { Database } from "./connection.ts"
-import { decodeArtifact, type SqlRow } from "./decode.ts"
 
 const columns =
   "conversation, name, media_type AS mediaType, size, created_at AS createdAt, updated_at AS updatedAt, seq"

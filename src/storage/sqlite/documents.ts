@@ -3,14 +3,14 @@
  */
 import type { Effect } from "effect"
 import { errorCode } from "../../domain/error-code.ts"
+import { decodeDocument, decodeRevision, type SqlRow } from "../decode.ts"
 import type { DocumentReads } from "../document-port.ts"
 import { Conflict, type ReadError } from "../errors.ts"
+import { json } from "../json.ts"
 import type { DocumentWrite } from "../store.ts"
 import type { Database } from "./connection.ts"
-import { decodeDocument, decodeRevision, type SqlRow } from "./decode.ts"
 import type { Param } from "./encode.ts"
 import { isDuplicate } from "./failures.ts"
-import { json } from "./json.ts"
 
 export const documentColumns =
   "id, kind, scope, conversation, task, key, version, history, fork, value, created_seq AS createdSeq, retired_seq AS retiredSeq, seq"

@@ -2,12 +2,13 @@
  * A commit as rows of SQL parameters, made before its transaction starts: what cannot be encoded fails its caller alone. Pure.
  * The `seq` is stamped later, so every row leaves it out; the statements in `writes.ts` name the columns in this order.
  */
+
+import { json } from "../json.ts"
 import type { NameChange } from "../name-port.ts"
 import type { Commit } from "../store.ts"
 import { type EncodedArtifacts, encodeArtifacts } from "./artifacts.ts"
 import { type DocumentRow, encodeDocument } from "./documents.ts"
 import { type EncodedJobs, encodeJobs } from "./jobs.ts"
-import { json } from "./json.ts"
 import { encodeNames } from "./names.ts"
 
 export type Param = number | string | null

@@ -4,14 +4,14 @@
 import type { Effect } from "effect"
 import type { Job } from "../../domain/job.ts"
 import { isLegalTransition } from "../../domain/job-transitions.ts"
+import { decodeJob, decodeJobCount, type SqlRow } from "../decode.ts"
 import { Conflict, Fenced, type ReadError } from "../errors.ts"
 import type { JobClaim, JobCount, JobInsert, JobPruning, JobReads, JobUpdate } from "../job-port.ts"
+import { json } from "../json.ts"
 import type { Commit } from "../store.ts"
 import type { Database } from "./connection.ts"
-import { decodeJob, decodeJobCount, type SqlRow } from "./decode.ts"
 import type { Param, Row } from "./encode.ts"
 import { isDuplicate } from "./failures.ts"
-import { json } from "./json.ts"
 
 const columns =
   "id, queue, worker, args, state, unique_key AS uniqueKey, unique_for AS uniqueFor, attempt, max_attempts AS maxAttempts, run_at AS runAt, conversation, node, fence, lease_until AS leaseUntil, errors, created_at AS createdAt, started_at AS startedAt, ended_at AS endedAt, seq"

@@ -2,12 +2,12 @@
  * Names of conversations in SQLite: statements, and what a commit does with them inside the writer's transaction.
  */
 import type { Effect } from "effect"
+import { decodeName, type SqlRow } from "../decode.ts"
 import type { ReadError } from "../errors.ts"
 import { Conflict } from "../errors.ts"
 import type { ListedName, NameChange, NameReads } from "../name-port.ts"
 import type { Commit } from "../store.ts"
 import type { Database } from "./connection.ts"
-import { decodeName, type SqlRow } from "./decode.ts"
 import { isDuplicate } from "./failures.ts"
 
 const listed =

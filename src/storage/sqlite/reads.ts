@@ -4,12 +4,19 @@
  */
 import { Effect } from "effect"
 import type { ConversationId, EntryId } from "../../domain/ids.ts"
+import {
+  decodeConversation,
+  decodeDocument,
+  decodeEntry,
+  decodeSubmission,
+  decodeTask,
+  type SqlRow,
+} from "../decode.ts"
 import { CorruptRow, type ReadError } from "../errors.ts"
 import type { ConversationSummary, StoreReads } from "../store.ts"
 import { artifactReadStatements, prepareArtifactReads } from "./artifacts.ts"
 import { conversationColumns, taskColumns } from "./columns.ts"
 import type { Database } from "./connection.ts"
-import { decodeConversation, decodeDocument, decodeEntry, decodeSubmission, decodeTask, type SqlRow } from "./decode.ts"
 import { documentColumns, documentReadStatements, prepareDocumentReads } from "./documents.ts"
 import { closed, unavailable } from "./failures.ts"
 import { jobReadStatements, prepareJobReads } from "./jobs.ts"

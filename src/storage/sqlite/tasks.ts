@@ -4,11 +4,11 @@
 import type { Effect } from "effect"
 import type { Conversation } from "../../domain/conversation.ts"
 import type { Task } from "../../domain/task.ts"
+import { decodeConversation, decodeTask, type SqlRow } from "../decode.ts"
 import type { ReadError } from "../errors.ts"
 import type { StoreReads } from "../store.ts"
 import { conversationColumns, taskColumns } from "./columns.ts"
 import type { Database } from "./connection.ts"
-import { decodeConversation, decodeTask, type SqlRow } from "./decode.ts"
 
 export const taskReadStatements = {
   ownedTasks: `SELECT ${taskColumns} FROM tasks WHERE owner = ? ORDER BY id`,

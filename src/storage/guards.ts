@@ -2,9 +2,9 @@
  * Fast structural checks of what the hot columns hold. A value that passes is valid under its schema and equal to what the schema
  * decodes (a property test says so); one that does not is judged by the schema, slowly, which also words the error.
  */
-import type { ContextEdit } from "../../domain/entry.ts"
-import { isRecord } from "../../domain/json.ts"
-import type { Message } from "../../domain/message.ts"
+import type { ContextEdit } from "../domain/entry.ts"
+import { isRecord } from "../domain/json.ts"
+import type { Message } from "../domain/message.ts"
 
 type Fields = Readonly<Record<string, unknown>>
 
