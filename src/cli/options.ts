@@ -105,6 +105,18 @@ export const unix = text("unix", "PATH", "Serve on a unix socket (file mode 0600
 
 export const host = text("host", "ADDRESS", "Listen here (default 127.0.0.1; anything but loopback needs a token)")
 
+export const port = integer("port", "PORT", "Serve HTTP on this port (default 4000; 0 takes a free one)", {
+  min: 0,
+  max: 65_535,
+  what: "a port from 0 to 65535",
+})
+
+export const url = text(
+  "url",
+  "URL",
+  "The gateway of a node (default: SUPER_PI_GATEWAY_URL, else the database is read)",
+)
+
 export const verbose = flag("verbose", "Also log text and thinking as they stream")
 
 export const stdio = flag("stdio", "Serve on stdin and stdout")

@@ -6,6 +6,7 @@
  */
 import { Cause, Effect, Exit, Fiber, type Scope } from "effect"
 import type { Failure } from "../domain/failure.ts"
+import type { Env } from "../models/settings.ts"
 import { logLayer, withLogLevel } from "../observability/logs.ts"
 import { CommandFailure, ExitCode, messageOf } from "./exit.ts"
 import { version } from "./package.ts"
@@ -48,6 +49,8 @@ export const runCommand = async (
   command: (signals: Signals) => Effect.Effect<number, Failed, Scope.Scope>,
   /** The exit code after SIGTERM: 0 for a server, which is done when it is told so. */
   terminated: number = ExitCode.terminated,
+  /** Says what is logged, and how. */
+  env: Env = process.env,
 ): Promise<number> => {
   let handler: (() => void) | undefined
   let signalled: number | undefined
@@ -66,8 +69,8 @@ export const runCommand = async (
   const fiber = Effect.runFork(
     observed(Effect.suspend(() => command(signals)).pipe(Effect.scoped)).pipe(
       Effect.scoped,
-      withLogLevel(process.env),
-      Effect.provide(logLayer(process.env)),
+      withLogLevel(env),
+      Effect.provide(logLayer(env)),
     ),
   )
   process.on("SIGINT", onInt)
