@@ -36,6 +36,7 @@ const states: ReadonlyArray<Known> = [
   ["42P01", "a table is missing", "Run `super-pi migrate`"],
   ["42703", "a column is missing", "Run `super-pi migrate`"],
   ["42883", "a function is missing", "Run `super-pi migrate`"],
+  ["08P01", "the way of connecting was refused", "Connect directly, or through a pooler in session mode"],
   ["58", "the server has trouble with its disk", "Check the server's log"],
   ["XX001", "the server found damaged data", "Restore a backup; see the server's log"],
   ["XX002", "the server found a damaged index", "REINDEX it; see the server's log"],
@@ -121,6 +122,7 @@ const texts: ReadonlyArray<Known> = [
 const innermost = (cause: unknown): unknown => {
   let found = cause
   for (let depth = 0; depth < 8; depth++) {
+    if (found instanceof StorageUnavailable) return found
     if (errorCode(found) !== "" || typeof found !== "object" || found === null) return found
     if (found instanceof AggregateError && found.errors.length > 0) found = found.errors[0]
     else if ("cause" in found && found.cause !== undefined) found = found.cause
@@ -152,7 +154,6 @@ const hitOf = (cause: unknown): Known | undefined => {
 export const unavailable = (location: string, cause: unknown): StorageUnavailable => {
   const found = innermost(cause)
   if (found instanceof StorageUnavailable) return found
-  if (cause instanceof StorageUnavailable) return cause
   const hit = hitOf(found)
   const code = errorCode(found)
   const said = code === "" ? "" : ` (${code})`
