@@ -56,11 +56,30 @@ describe("the shards of a node", () => {
       expect(yield* Deferred.await(asked)).toBe(1234)
       expect(shards.holds(6)).toBe(false)
       expect(shards.has(7)).toBe(true)
-      yield* shards.gain([7])
-      expect(shards.held()).toEqual([])
       yield* Deferred.succeed(stopped, undefined)
       yield* leave
       expect(shards.has(7)).toBe(false)
+    }),
+  )
+
+  it.scoped("hold a shard again whose lock came back while its work was stopping, once that has stopped", () =>
+    Effect.gen(function* () {
+      const shards = yield* makeShards
+      const stopped = yield* Deferred.make<void>()
+      const again = yield* Deferred.make<void>()
+      let times = 0
+      yield* shards.listen({
+        gained: () => Effect.suspend(() => (++times === 2 ? Deferred.succeed(again, undefined) : Effect.void)),
+        leaving: () => Deferred.await(stopped),
+      })
+      yield* shards.gain([7])
+      yield* shards.lose([7])
+      yield* Effect.repeat(Effect.yieldNow(), { until: () => !shards.holds(6) })
+      yield* shards.gain([7])
+      expect(shards.held()).toEqual([])
+      yield* Deferred.succeed(stopped, undefined)
+      yield* Deferred.await(again)
+      expect(shards.held()).toEqual([7])
     }),
   )
 

@@ -48,6 +48,8 @@ const numbers = (ids: Iterable<ShardId>): ReadonlyArray<number> => [...ids].map(
 export const placedRunnerStorage = (parts: RunnerStorageParts): RunnerStorage["Type"] => {
   const { base, graceMs, look, now, roster, shards } = parts
   let refreshedAt = now()
+  /** All of them use one connection, which takes one question at a time. */
+  const inTurn = Effect.unsafeMakeSemaphore(1).withPermits(1)
 
   /** Locks that a refresh did not find any more. */
   const lose = (lost: ReadonlyArray<number>): Effect.Effect<void> =>
@@ -59,24 +61,26 @@ export const placedRunnerStorage = (parts: RunnerStorageParts): RunnerStorage["T
       const dead = roster.see(nodes, now())
       return Effect.as(Effect.forEach(dead, parts.fenceOff, { discard: true }), roster.members.map(runnerOf))
     }),
-    acquire: (address, ids) => Effect.tap(base.acquire(address, ids), (got) => shards.gain(numbers(got))),
+    acquire: (address, ids) =>
+      Effect.tap(inTurn(base.acquire(address, ids)), (got) => {
+        // it names every lock of the connection, those too that are about to be released
+        const wanted = new Set(numbers(ids))
+        return shards.gain(numbers(got).filter((shard) => wanted.has(shard)))
+      }),
     refresh: (address, ids) =>
-      base.refresh(address, ids).pipe(
+      inTurn(base.refresh(address, ids)).pipe(
         Effect.tap((kept) => {
           refreshedAt = now()
           const asked = numbers(ids)
           const have = new Set(numbers(kept))
-          return Effect.zipRight(
-            shards.gain(asked.filter((shard) => have.has(shard) && !shards.has(shard))),
-            lose(asked.filter((shard) => !have.has(shard))),
-          )
+          return lose(asked.filter((shard) => !have.has(shard)))
         }),
         Effect.catchAllCause((cause) => {
           if (now() - refreshedAt < toleranceMs) return Effect.succeed([...ids])
           return Effect.zipRight(lose(shards.all()), Effect.failCause(cause))
         }),
       ),
-    release: (address, id) => Effect.zipRight(shards.leave([id.id], graceMs()), base.release(address, id)),
-    releaseAll: (address) => Effect.zipRight(shards.leave(shards.all(), graceMs()), base.releaseAll(address)),
+    release: (address, id) => Effect.zipRight(shards.leave([id.id], graceMs()), inTurn(base.release(address, id))),
+    releaseAll: (address) => Effect.zipRight(shards.leave(shards.all(), graceMs()), inTurn(base.releaseAll(address))),
   }
 }

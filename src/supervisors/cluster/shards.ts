@@ -16,7 +16,7 @@ type Phase = "held" | "leaving"
 export interface Shards extends PlacementService {
   /** Held or leaving: the lock is (or was) ours. */
   readonly has: (shard: number) => boolean
-  /** Locks that are ours now; those that were before change nothing. */
+  /** Locks that are ours now; those that were before change nothing. One that is just leaving is held again when it has left. */
   readonly gain: (shards: ReadonlyArray<number>) => Effect.Effect<void>
   /** Stops the work of shards; completes when their locks may go. */
   readonly leave: (shards: ReadonlyArray<number>, graceMs: number) => Effect.Effect<void>
@@ -27,6 +27,8 @@ export interface Shards extends PlacementService {
 
 export const makeShards: Effect.Effect<Shards, never, Scope.Scope> = Effect.gen(function* () {
   const phases = new Map<number, Phase>()
+  /** Among those that leave: their lock is ours again already. */
+  const regained = new Set<number>()
   const listeners = new Set<PlacementListener>()
   const fibers = yield* FiberSet.make()
   const fork = yield* FiberSet.runtime(fibers)<never>()
@@ -45,9 +47,16 @@ export const makeShards: Effect.Effect<Shards, never, Scope.Scope> = Effect.gen(
     return held
   }
 
+  const take = (shards: ReadonlyArray<number>): void => {
+    if (shards.length === 0) return
+    change(shards, "held")
+    for (const listener of listeners) fork(listener.gained(shards))
+  }
+
   const leave = (shards: ReadonlyArray<number>, graceMs: number): Effect.Effect<void> =>
     Effect.suspend(() => {
-      const ours = shards.filter((shard) => phases.has(shard))
+      for (const shard of shards) regained.delete(shard)
+      const ours = shards.filter((shard) => phases.get(shard) === "held")
       if (ours.length === 0) return Effect.void
       change(ours, "leaving")
       return Effect.forEach(
@@ -59,7 +68,15 @@ export const makeShards: Effect.Effect<Shards, never, Scope.Scope> = Effect.gen(
             Effect.catchAllCause((cause) => Effect.logError("work of shards did not stop", cause)),
           ),
         { concurrency: "unbounded", discard: true },
-      ).pipe(Effect.ensuring(Effect.sync(() => change(ours, null))))
+      ).pipe(
+        Effect.ensuring(
+          Effect.sync(() => {
+            const back = ours.filter((shard) => regained.delete(shard))
+            change(ours, null)
+            take(back)
+          }),
+        ),
+      )
     })
 
   return {
@@ -78,10 +95,8 @@ export const makeShards: Effect.Effect<Shards, never, Scope.Scope> = Effect.gen(
       ),
     gain: (shards) =>
       Effect.sync(() => {
-        const fresh = shards.filter((shard) => !phases.has(shard))
-        if (fresh.length === 0) return
-        change(fresh, "held")
-        for (const listener of listeners) fork(listener.gained(fresh))
+        for (const shard of shards) if (phases.get(shard) === "leaving") regained.add(shard)
+        take(shards.filter((shard) => !phases.has(shard)))
       }),
     leave,
     lose: (shards) => Effect.sync(() => void fork(leave(shards, 0))),
