@@ -14,13 +14,17 @@ export class StorageUnavailable extends Schema.TaggedError<StorageUnavailable>()
   }
 }
 
+/** How another database is named: a file, or a server's. */
+const elsewhere = (location: string): string =>
+  location.startsWith("postgresql:") ? "another one in DATABASE_URL" : "another path with --db"
+
 /** The file is not a Super-Pi database. It is left untouched. */
 export class ForeignDatabase extends Schema.TaggedError<ForeignDatabase>()("ForeignDatabase", {
   location: Schema.String,
   detail: Schema.String,
 }) {
   override get message() {
-    return `${this.location} is not a Super-Pi database (${this.detail}); give another path with --db`
+    return `${this.location} is not a Super-Pi database (${this.detail}); give ${elsewhere(this.location)}`
   }
 }
 
@@ -31,7 +35,7 @@ export class NewerDatabase extends Schema.TaggedError<NewerDatabase>()("NewerDat
   supported: Schema.Int,
 }) {
   override get message() {
-    return `${this.location} has schema version ${this.found}, this program knows up to ${this.supported}; update super-pi or give another path with --db`
+    return `${this.location} has schema version ${this.found}, this program knows up to ${this.supported}; update super-pi or give ${elsewhere(this.location)}`
   }
 }
 
