@@ -38,6 +38,7 @@ import { queueParts } from "./queue-parts.ts"
 import { makeSessions } from "./sessions.ts"
 import { childrenPort } from "./subagents.ts"
 import { supervisor } from "./supervisor.ts"
+import { followTaskPlaces } from "./task-sharing.ts"
 import { makeTasks, taskParts, tasksChild } from "./tasks.ts"
 
 /** Registry name of the keepers' supervisor. */
@@ -95,6 +96,7 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       yield* Deferred.succeed(ready, conversations)
       if (clustering === null) yield* recoverAll(conversations, open)
       yield* queueing.begin(conversations)
+      yield* followTaskPlaces(parts, system)
       const tasks = makeTasks(parts, system)
       const harnesses = Option.getOrNull(yield* Effect.serviceOption(Harnesses))
       const here = makeSessions({

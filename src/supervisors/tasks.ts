@@ -17,21 +17,26 @@ import { Catalog } from "../actors/task/catalog.ts"
 import type { TaskDefinition } from "../actors/task/define.ts"
 import { TaskParked } from "../actors/task/errors.ts"
 import { TaskFeed } from "../actors/task/feed.ts"
-import { type LedgerParts, taskLedger } from "../actors/task/ledger.ts"
+import { taskLedger } from "../actors/task/ledger.ts"
+import type { LedgerParts } from "../actors/task/ledger-parts.ts"
 import type { LedgerMessage } from "../actors/task/messages.ts"
 import { Tasks, type TasksService } from "../actors/task/service.ts"
 import { Busy, type Failure, InvalidRequest, NotFound, ServiceFailure } from "../domain/failure.ts"
 import type { TaskId } from "../domain/ids.ts"
 import type { Task, TaskOutcome } from "../domain/task.ts"
-import { isWorkflow } from "../domain/task-rules.ts"
+import { isOpen, isWorkflow } from "../domain/task-rules.ts"
 import { Store, type StoreService } from "../storage/store.ts"
 import { child } from "./child.ts"
 import { supervisor } from "./supervisor.ts"
+import { followTaskPlaces, ledgerName, taskSharing } from "./task-sharing.ts"
 
-/** Registry name of the ledger. */
-const ledgerName = "tasks"
+/** Between two looks at a task of another node, in ms: a signal comes sooner. */
+const lookMs = 1_000
 
-/** The engine's parts on a store, with everything that is open in it. The parts' store is to be used by whoever writes tasks. */
+/**
+ * The engine's parts on a store, with everything that is open in it; among other nodes (where there is a {@link Placement}) that comes with the
+ * shards. The parts' store is to be used by whoever writes tasks.
+ */
 export const taskParts = (
   options: Pick<LedgerParts, "store" | "node" | "cancelConversation">,
 ): Effect.Effect<LedgerParts, Failure> =>
@@ -39,12 +44,14 @@ export const taskParts = (
     const feed = new TaskFeed()
     const catalog = new Catalog()
     feed.blockedOf = (row) => catalog.blockedOf(row)
+    const sharing = yield* taskSharing
+    if (sharing !== null) return { ...options, store: feed.observe(options.store), feed, catalog, sharing }
     const open = yield* orStorageFailure(options.store.openTasks())
     const owned = yield* orStorageFailure(
       Effect.forEach(open.filter(isWorkflow), (task) => options.store.ownedConversations(task.id)),
     )
     feed.load(open, owned.flat())
-    return { ...options, store: feed.observe(options.store), feed, catalog }
+    return { ...options, store: feed.observe(options.store), feed, catalog, sharing }
   })
 
 /** The ledger as a child of a node's root. */
@@ -52,7 +59,7 @@ export const tasksChild = (parts: LedgerParts) =>
   child("tasks", taskLedger(parts), { register: ledgerName, restart: "transient", shutdownMs: 10_000 })
 
 export const makeTasks = (parts: LedgerParts, system: ActorSystemService): TasksService => {
-  const { catalog, feed, store } = parts
+  const { catalog, feed, sharing, store } = parts
 
   const request = <A>(message: (reply: ReplyTo<A, Failure>) => LedgerMessage): Effect.Effect<A, Failure> =>
     Effect.flatMap(system.registry.whereis<LedgerMessage>(ledgerName), (found) =>
@@ -73,6 +80,15 @@ export const makeTasks = (parts: LedgerParts, system: ActorSystemService): Tasks
       task === null ? Effect.fail<Failure>(new NotFound({ what: `task ${id}` })) : Effect.succeed(task),
     )
 
+  /** Until something is heard of a task at another place, or it is time to look again. */
+  const heard = (id: TaskId): Effect.Effect<void> =>
+    Effect.asVoid(
+      Effect.timeoutOption(
+        Effect.async<void>((resume) => Effect.sync(feed.wait(id, () => resume(Effect.void)))),
+        lookMs,
+      ),
+    )
+
   const wait = (id: TaskId): Effect.Effect<TaskOutcome, Failure | TaskParked> => {
     const parkedOr = (row: Pick<Task, "parked" | "outcome">): Effect.Effect<TaskOutcome, Failure | TaskParked> => {
       if (row.parked !== null) return Effect.fail(new TaskParked({ id, reason: row.parked }))
@@ -80,10 +96,16 @@ export const makeTasks = (parts: LedgerParts, system: ActorSystemService): Tasks
     }
     return Effect.suspend(() => {
       const open = feed.rows.get(id)
-      if (open === undefined) return Effect.flatMap(stored(id), parkedOr)
+      if (open === undefined) {
+        return Effect.flatMap(stored(id), (task) =>
+          sharing !== null && isOpen(task) && task.parked === null
+            ? Effect.zipRight(heard(id), wait(id))
+            : parkedOr(task),
+        )
+      }
       if (open.parked !== null) return parkedOr(open)
       return Effect.async<TaskOutcome, Failure | TaskParked>((resume) =>
-        Effect.sync(feed.wait(id, (row) => resume(parkedOr(row)))),
+        Effect.sync(feed.wait(id, (row) => resume(row === null ? wait(id) : parkedOr(row)))),
       )
     })
   }
@@ -184,6 +206,7 @@ export const tasksLayer = (
       const parts = yield* taskParts({ store, node, cancelConversation: () => Effect.void })
       const root = supervisor({ name: "workflows", strategy: "one_for_one", children: [tasksChild(parts)] })
       yield* Effect.acquireRelease(Effect.mapError(spawn(root, { name: "workflows" }), notStarted), (ref) => stop(ref))
+      yield* followTaskPlaces(parts, system)
       return makeTasks(parts, system)
     }),
   )

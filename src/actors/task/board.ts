@@ -47,6 +47,16 @@ export class Board {
     if (row.owner !== null) link(this.owned, row.owner, row.id)
     if (row.waitingOn !== null) for (const on of row.waitingOn.on) link(this.waiters, on, row.id)
   }
+
+  /** Takes an open task off the board: it is somebody else's now. */
+  remove(id: TaskId): void {
+    const row = this.rows.get(id)
+    if (row === undefined) return
+    this.rows.delete(id)
+    this.live.delete(id)
+    if (row.owner !== null) unlink(this.owned, row.owner, id)
+    if (row.waitingOn !== null) for (const on of row.waitingOn.on) unlink(this.waiters, on, id)
+  }
 }
 
 /** Changes of one decision over a board. The last row put of a task is what is committed. */

@@ -18,6 +18,9 @@ export const decide = (board: Board, event: TaskEvent, env: TaskEnv): Decision =
     case "recover":
       for (const id of board.rows.keys()) tree.resume(id)
       break
+    case "resume":
+      for (const id of event.ids) tree.resume(id)
+      break
     case "start":
       for (const row of event.rows) tree.launch(tree.draft.put(row))
       break

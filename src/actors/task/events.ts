@@ -21,6 +21,8 @@ export type RunEnd =
 export type TaskEvent =
   /** The board holds what was open when the engine started. */
   | { readonly type: "recover" }
+  /** Tasks that another node left, and that are this one's now. */
+  | { readonly type: "resume"; readonly ids: ReadonlyArray<TaskId> }
   /** New tasks, as pending rows. */
   | { readonly type: "start"; readonly rows: ReadonlyArray<TaskRow> }
   /** A phase is done. `children` are pending rows. */
@@ -64,6 +66,7 @@ export interface TaskEnv {
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly node: string
+  /** What is run carries at least this fence: its own is never lowered. */
   readonly fence: number
   readonly prepare: (row: TaskRow) => Prepared
   /** A task that is not on the board: still open somewhere, ended, or unknown (null). */

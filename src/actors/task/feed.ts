@@ -1,6 +1,7 @@
 /**
  * Every open task of the node, as the commits leave them, whoever commits: the engine's own and those of conversations. It serves the live
- * graph, and tells the engine what it cannot see on its board: ends of other tasks, and conversations that come to rest.
+ * graph, and tells the engine what it cannot see on its board: ends of other tasks, and conversations that come to rest. Among several
+ * nodes it shows the tasks at places that this node holds.
  */
 import { Effect, Stream } from "effect"
 import type { Conversation } from "../../domain/conversation.ts"
@@ -16,8 +17,8 @@ export interface FeedListener {
   readonly conversationIdle: (owner: TaskId) => void
 }
 
-/** Told once, at the next commit that ends or parks the task. */
-export type TaskWaiter = (row: TaskRow) => void
+/** Told once: at the next commit that ends or parks the task, or (null) to look again, because the task is seen here no more. */
+export type TaskWaiter = (row: TaskRow | null) => void
 
 /** Changes that a slow reader is behind before it gets the whole value again. */
 const behindLimit = 1_000
@@ -26,6 +27,8 @@ export class TaskFeed {
   readonly rows = new Map<TaskId, TaskRow>()
   /** Why a task cannot run, from the catalog. */
   blockedOf: (row: TaskRow) => string | null = () => null
+  /** Whether this node holds a place; null: it is alone. */
+  holds: ((place: number) => boolean) | null = null
   private listener: FeedListener | null = null
   private readonly readers = new Set<GraphReader>()
   private readonly waiters = new Map<TaskId, Set<TaskWaiter>>()
@@ -33,11 +36,71 @@ export class TaskFeed {
   private readonly ownedBy = new Map<TaskId, Set<ConversationId>>()
   /** Open tasks of the conversation machine, by conversation. */
   private readonly work = new Map<ConversationId, number>()
+  /** Places of open tasks that were read, where they are not to be had from their owners. */
+  private readonly places = new Map<TaskId, number>()
+  /** Tasks that were committed since a read began that is to be loaded. */
+  private touched: Set<TaskId> | null = null
 
   /** Everything that was open when the node started. */
   load(tasks: ReadonlyArray<TaskRow>, owned: ReadonlyArray<Unstamped<Conversation>>): void {
-    for (const row of tasks) this.put(row)
     for (const row of owned) this.own(row)
+    for (const row of tasks) this.put(row)
+  }
+
+  /** Says that tasks are about to be read. */
+  expect(): void {
+    this.touched = new Set()
+  }
+
+  /** What was read since {@link expect}; of what was committed meanwhile that counts. */
+  loadExpected(
+    tasks: ReadonlyArray<{ readonly task: TaskRow; readonly place: number }>,
+    owned: ReadonlyArray<Unstamped<Conversation>>,
+  ): void {
+    const touched = this.touched ?? new Set()
+    this.touched = null
+    const fresh = tasks.filter(({ task }) => !touched.has(task.id))
+    for (const { place, task } of fresh) this.places.set(task.id, place)
+    const rows = fresh.map(({ task }) => task)
+    this.load(rows, owned)
+    if (this.readers.size > 0) this.publish(null, rows)
+  }
+
+  /** The place of a task that is or was here. */
+  placeOf(row: Pick<TaskRow, "id" | "conversation" | "owner">): number {
+    const known = this.places.get(row.id)
+    if (known !== undefined) return known
+    if (row.conversation !== null) return this.placeOfConversation(row.conversation)
+    const owner = row.owner === null ? undefined : this.rows.get(row.owner)
+    return owner === undefined ? (row.owner ?? row.id) : this.placeOf(owner)
+  }
+
+  private placeOfConversation(id: ConversationId): number {
+    const owner = this.ownerOf.get(id)
+    if (owner === undefined) return id
+    const row = this.rows.get(owner)
+    return this.places.get(owner) ?? (row === undefined ? id : this.placeOf(row))
+  }
+
+  /** Tasks that left this node: they are shown no more, and who waits for one looks elsewhere. */
+  drop(left: (row: TaskRow) => boolean): void {
+    this.prune()
+    const gone = [...this.rows.values()].filter(left)
+    // Known a little longer: what stops late still commits.
+    for (const row of gone) this.places.set(row.id, this.placeOf(row))
+    for (const row of gone) this.leave(row)
+    if (this.readers.size > 0) this.publish(null, gone.map(ended))
+  }
+
+  /** Forgets what is only known of tasks that left some time ago. */
+  private prune(): void {
+    for (const id of this.places.keys()) if (!this.rows.has(id)) this.places.delete(id)
+    for (const owner of this.ownedBy.keys()) if (!this.rows.has(owner)) this.forget(owner)
+  }
+
+  /** Something may have happened to a task that is not here. */
+  nudge(id: TaskId): void {
+    this.tell(id, null)
   }
 
   listen(listener: FeedListener): void {
@@ -116,9 +179,24 @@ export class TaskFeed {
   private committed(commit: Commit, seq: Seq): void {
     for (const row of commit.conversations ?? []) this.own(row)
     const rows = commit.tasks ?? []
-    for (const row of rows) this.put(row)
+    const shown = this.holds === null ? rows : rows.map((row) => this.seen(row))
+    for (const [at, row] of shown.entries()) {
+      if (row === rows[at]) this.put(row)
+      else this.leave(row)
+    }
     const removed = this.removed(commit.removeConversations ?? [])
-    if (this.readers.size > 0) this.publish(seq, [...rows, ...removed])
+    if (this.readers.size > 0) this.publish(seq, [...shown, ...removed])
+  }
+
+  /** A task at a place that left is as good as ended here. */
+  private seen(row: TaskRow): TaskRow {
+    this.touched?.add(row.id)
+    return this.holds?.(this.placeOf(row)) === false ? ended(row) : row
+  }
+
+  private leave(row: TaskRow): void {
+    if (this.rows.delete(row.id)) this.count(row, -1)
+    this.nudge(row.id)
   }
 
   private own({ id, owner }: Unstamped<Conversation>): void {
@@ -130,7 +208,7 @@ export class TaskFeed {
   }
 
   private put(row: TaskRow): void {
-    if (this.waiters.size > 0 && (!isOpen(row) || row.parked !== null)) this.tell(row)
+    if (this.waiters.size > 0 && (!isOpen(row) || row.parked !== null)) this.tell(row.id, row)
     const known = this.rows.get(row.id)
     if (isOpen(row)) {
       this.rows.set(row.id, row)
@@ -142,12 +220,13 @@ export class TaskFeed {
       this.count(row, -1)
     }
     this.forget(row.id)
+    if (this.places.size > 0) this.places.delete(row.id)
     if (!isWorkflow(row) && row.outcome !== null) this.listener?.endedElsewhere(row.id, row.outcome)
   }
 
-  private tell(row: TaskRow): void {
-    const waiting = this.waiters.get(row.id)
-    this.waiters.delete(row.id)
+  private tell(id: TaskId, row: TaskRow | null): void {
+    const waiting = this.waiters.get(id)
+    this.waiters.delete(id)
     for (const waiter of waiting ?? []) waiter(row)
   }
 
@@ -177,7 +256,7 @@ export class TaskFeed {
     )
     for (const row of gone) this.rows.delete(row.id)
     for (const conversation of conversations) this.work.delete(conversation)
-    return gone.map((row) => ({ ...row, status: "terminal" as const }))
+    return gone.map(ended)
   }
 
   private publish(seq: Seq | null, rows: ReadonlyArray<TaskRow>): void {
@@ -188,6 +267,9 @@ export class TaskFeed {
     for (const reader of this.readers) reader.wake(seq)
   }
 }
+
+/** As the graph sees a task that is to be shown no more. */
+const ended = (row: TaskRow): TaskRow => ({ ...row, status: "terminal" })
 
 /** What one reader has not taken yet: the newest state of each task that changed. */
 class GraphReader {

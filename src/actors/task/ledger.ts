@@ -1,15 +1,14 @@
 /**
  * The ledger of tasks: the one actor that writes the rows of the engine's tasks. It owns the board, the timer of the sleepers, and the actors of
  * the tasks that run (its children, so that they have stopped before it lets go of their tasks). One event at a time: decide, commit, adopt,
- * act. Restarted after a crash it reads everything anew; what ran counts as an unclean end.
+ * act. Restarted after a crash it reads everything anew; what ran counts as an unclean end. Among several nodes it has the tasks of the shards
+ * that it adopted (`sharing.ts`). Long because every message is one pass through `apply`.
  */
 import { Cause, Clock, Context, DefaultServices, Effect, Option } from "effect"
-import { InvalidRequest, Refused, ServiceFailure } from "../../domain/failure.ts"
-import type { ConversationId, TaskId } from "../../domain/ids.ts"
-import type { TaskOutcome } from "../../domain/task.ts"
-import { isWorkflow } from "../../domain/task-rules.ts"
-import type { CommitError } from "../../storage/errors.ts"
-import type { StoreService } from "../../storage/store.ts"
+import { type Failure, InvalidRequest, Refused, ServiceFailure } from "../../domain/failure.ts"
+import type { TaskId } from "../../domain/ids.ts"
+import { isOpen, isWorkflow } from "../../domain/task-rules.ts"
+import type { CommitError, Fenced } from "../../storage/errors.ts"
 import { storageFailure } from "../conversation/failures.ts"
 import {
   type Action,
@@ -29,16 +28,20 @@ import {
   timeout,
 } from "../kernel/index.ts"
 import { taskActor } from "./actor.ts"
+import { birthplace } from "./birthplace.ts"
 import { Board, type RunMode, type TaskRow } from "./board.ts"
-import type { Catalog } from "./catalog.ts"
 import { decide } from "./decide.ts"
-import type { RunEnd, TaskAction, TaskEnv, TaskEvent } from "./events.ts"
-import type { TaskFeed } from "./feed.ts"
+import { moved } from "./errors.ts"
+import type { RunEnd, TaskAction, TaskEvent } from "./events.ts"
+import type { LedgerParts } from "./ledger-parts.ts"
 import type { LedgerMessage } from "./messages.ts"
 import { freshRow, releasedRow } from "./rows.ts"
+import { ShardMoves } from "./shard-moves.ts"
+import { type Leave, SharedTasks } from "./sharing.ts"
 import { Sleepers } from "./sleepers.ts"
 import type { StepWrites } from "./step.ts"
 import { untilStored } from "./stored.ts"
+import { Surroundings } from "./surroundings.ts"
 import type { Decision } from "./tree.ts"
 
 /** The wall clock may jump and the machine may sleep: the timer looks again at least this often, in ms. No other clock does. */
@@ -47,17 +50,6 @@ const napMs = (clock: Clock.Clock): number =>
 
 /** A phase that is stopped is interrupted at once; its end is waited for with its finalizers. */
 const runSpec = { restart: "temporary", shutdownMs: 0 } as const
-
-export interface LedgerParts {
-  /** Observed by `feed`. */
-  readonly store: StoreService
-  readonly feed: TaskFeed
-  readonly catalog: Catalog
-  /** Name of this node, on the rows that it runs. */
-  readonly node: string
-  /** Cancels the work of a conversation that an aborted task owns. */
-  readonly cancelConversation: (id: ConversationId) => Effect.Effect<void>
-}
 
 type Change = Transition<"serving", Ledger, LedgerMessage>
 type Question = Extract<LedgerMessage, { readonly type: "start" | "abort" | "retry" | "discard" }>
@@ -68,8 +60,9 @@ export const taskLedger = (parts: LedgerParts) =>
     init: (self) =>
       Effect.gen(function* () {
         const clock = yield* Effect.clock
-        const rows = yield* untilStored(parts.store.openTasks())
+        const rows = parts.sharing === null ? yield* untilStored(parts.store.openTasks()) : []
         const ledger = new Ledger(parts, self, clock, rows.filter(isWorkflow))
+        if (parts.sharing !== null) yield* self.fork(Effect.forever(Effect.delay(lookElsewhere(self), lookMs)))
         return { state: "serving" as const, data: ledger, actions: [nextEvent<LedgerMessage>({ type: "recover" })] }
       }),
     handle: (_state, message, ledger) => ledger.receive(message),
@@ -77,6 +70,11 @@ export const taskLedger = (parts: LedgerParts) =>
     onStop: (_state, reason, ledger) => ledger.release(reason),
     describe: (_state, ledger) => ledger.describe(),
   })
+
+/** Between two looks at tasks of other nodes, in ms: signals come sooner. */
+const lookMs = 1_000
+
+const lookElsewhere = (self: ActorContext<LedgerMessage>) => tell<LedgerMessage>(self.ref, { type: "lookElsewhere" })
 
 interface Run {
   readonly run: number
@@ -96,14 +94,21 @@ class Ledger {
   /** When the timer goes off, or null. */
   private armed: number | null = null
   private fenced = false
+  private readonly shared: SharedTasks | null
+  private readonly moves: ShardMoves | null
+  private readonly surroundings: Surroundings
 
   constructor(parts: LedgerParts, self: ActorContext<LedgerMessage>, clock: Clock.Clock, rows: ReadonlyArray<TaskRow>) {
     this.parts = parts
     this.self = self
     this.clock = clock
+    const { feed, sharing } = parts
+    this.shared = sharing === null ? null : new SharedTasks(sharing, this.board, feed)
+    this.moves = this.shared && new ShardMoves(this.shared, parts, self, this.board, (id) => this.takeRun(id))
+    this.surroundings = new Surroundings(parts, this.board, this.shared, clock)
     for (const row of rows) this.board.adopt(row)
     for (const row of rows) this.noteSleeper(row)
-    parts.feed.listen({
+    feed.listen({
       endedElsewhere: (id, outcome) => {
         if (this.board.waiters.has(id)) this.later({ type: "endedElsewhere", id, outcome })
       },
@@ -126,11 +131,19 @@ class Ledger {
       case "abort":
       case "retry":
       case "discard":
-        return this.answer(message, message)
+        return this.moves === null ? this.answer(message, message) : this.ask(message)
       case "step": {
         const { children, id, reply, run, step } = message
         if (this.runs.get(id)?.run !== run) return this.kept(() => reply.succeed(null))
-        return this.apply({ type: "step", id, step, children }, step.writes, (decision) => reply.succeed(decision.goOn))
+        let leaves = false
+        const answer = ({ goOn }: Decision): void => {
+          leaves = goOn !== null && this.shared?.runs(goOn) === false
+          reply.succeed(leaves ? null : goOn)
+        }
+        // Its shard leaves: it goes on elsewhere, from here.
+        return Effect.flatMap(this.apply({ type: "step", id, step, children }, step.writes, answer), (change) =>
+          leaves ? this.apply({ type: "ended", id, end: { type: "stopped" } }) : Effect.succeed(change),
+        )
       }
       case "runEnded": {
         const { end, id, run } = message
@@ -146,6 +159,18 @@ class Ledger {
       case "wake":
         this.armed = null
         return this.apply({ type: "wake", ids: this.sleepers.due(this.now()) })
+      case "recover":
+        return this.shared === null ? this.apply(message) : this.gained(this.shared.sharing.held())
+      case "gained":
+        return Effect.tap(this.gained(message.shards), () => message.reply.succeed(undefined))
+      case "leaving":
+        return this.leave({ shards: new Set(message.shards), reply: message.reply }, message.graceMs)
+      case "stopLeaving":
+        return Effect.zipRight(this.moves?.stop(message.leave) ?? Effect.void, this.kept())
+      case "stopped":
+        return Effect.zipRight(this.moves?.release(message.rows, message.leave) ?? Effect.void, this.kept())
+      case "lookElsewhere":
+        return this.lookElsewhere()
       default:
         return this.apply(message)
     }
@@ -165,7 +190,7 @@ class Ledger {
   /** A clean stop: what ran is left without a node, so that its next start counts no crash. */
   release(reason: StopReason): Effect.Effect<void> {
     if (reason._tag === "Crashed" || this.fenced) return Effect.void
-    const tasks: Array<TaskRow> = []
+    const tasks: Array<TaskRow> = [...(this.moves?.unreleased ?? [])]
     for (const [id, mode] of this.board.live) {
       const row = this.board.rows.get(id)
       if (row !== undefined) tasks.push(releasedRow(row, mode))
@@ -183,18 +208,18 @@ class Ledger {
     const { reply, task } = message
     const { store } = this.parts
     const { requestId } = task
-    const fresh = Effect.map(store.mint("task", 1), ([id]): TaskRow => {
-      if (id === undefined) throw new Error("the store minted no task id")
-      return freshRow({ ...task, id, owner: null, fence: store.epoch, createdAt: this.now() })
-    })
     const found: Effect.Effect<TaskRow | null, CommitError> =
       requestId === null ? Effect.succeed(null) : store.taskByRequest(requestId)
+    const fresh = Effect.map(birthplace(store, this.shared, task.conversation), (born): TaskRow | Failure =>
+      "id" in born ? freshRow({ ...task, ...born, owner: null, createdAt: this.now() }) : born,
+    )
     return Effect.matchEffect(Effect.all([found, fresh]), {
       onFailure: (error) => Effect.flatMap(storageFailure(error), (failure) => this.kept(() => reply.fail(failure))),
-      onSuccess: ([known, row]) =>
-        known === null
-          ? this.answer(message, { type: "start", rows: [row] }, () => reply.succeed(row.id))
-          : this.kept(() => reply.succeed(known.id)),
+      onSuccess: ([known, row]) => {
+        if (known !== null) return this.kept(() => reply.succeed(known.id))
+        if (!("id" in row)) return this.kept(() => reply.fail(row))
+        return this.answer(message, { type: "start", rows: [row] }, () => reply.succeed(row.id))
+      },
     })
   }
 
@@ -209,6 +234,47 @@ class Ledger {
     return this.apply(event, {}, settle, message)
   }
 
+  // ---- among several nodes ----------------------------------------------------------------------------------------------------
+
+  /** A question about a task that is not on the board: another node may have it. */
+  private ask(message: Exclude<Question, { readonly type: "start" }>): Effect.Effect<Change> {
+    if (this.board.rows.has(message.id)) return this.answer(message, message)
+    return Effect.matchEffect(this.parts.store.task(message.id), {
+      onFailure: (error) => Effect.flatMap(storageFailure(error), (told) => this.kept(() => message.reply.fail(told))),
+      onSuccess: (task) =>
+        task !== null && isWorkflow(task) && isOpen(task)
+          ? this.kept(() => message.reply.fail(moved(`task ${message.id}`)))
+          : this.answer(message, message),
+    })
+  }
+
+  private gained(shards: ReadonlyArray<number>): Effect.Effect<Change> {
+    return Effect.matchEffect(this.moves?.adopt(shards) ?? Effect.succeed([]), {
+      onFailure: (error) => this.fencedOff(error, null),
+      onSuccess: (rows) => {
+        for (const row of rows) this.noteSleeper(row)
+        return this.apply({ type: "resume", ids: rows.map(({ id }) => id) })
+      },
+    })
+  }
+
+  private leave(leave: Leave, graceMs: number): Effect.Effect<Change> {
+    return Effect.zipRight(this.moves?.leave(leave, graceMs) ?? Effect.void, this.kept())
+  }
+
+  /** Takes the actor of a task from the books. */
+  private takeRun(id: TaskId): ActorRef<"go"> | null {
+    const running = this.runs.get(id)
+    this.runs.delete(id)
+    return running?.ref ?? null
+  }
+
+  private lookElsewhere(): Effect.Effect<Change> {
+    return Effect.flatMap(this.surroundings.endedElsewhere(), (ended) =>
+      Effect.reduce(ended, keep<Ledger, LedgerMessage>(this, this.timer()) as Change, (_, event) => this.apply(event)),
+    )
+  }
+
   // ---- one event --------------------------------------------------------------------------------------------------------------
 
   private apply(
@@ -217,8 +283,8 @@ class Ledger {
     settle: (decision: Decision) => void = () => {},
     question: Question | null = null,
   ): Effect.Effect<Change> {
-    return Effect.flatMap(this.prefetch(event), (ended) => {
-      const decision = decide(this.board, event, this.env(ended))
+    return Effect.flatMap(this.surroundings.prefetch(event), (ended) => {
+      const decision = decide(this.board, event, this.surroundings.env(ended))
       const tasks = [...decision.draft.changed.values()]
       const adopt = () => {
         decision.draft.adopt()
@@ -229,6 +295,8 @@ class Ledger {
         const acting = Effect.forEach(decision.actions, (action) => this.perform(action), { discard: true })
         return Effect.map(acting, () => {
           settle(decision)
+          this.shared?.tell(tasks)
+          this.moves?.settle()
           return keep<Ledger, LedgerMessage>(this, this.timer())
         })
       })
@@ -239,7 +307,7 @@ class Ledger {
       )
       return Effect.matchCauseEffect(question === null ? untilStored(commit) : commit, {
         onSuccess: () => done,
-        onFailure: (cause) => this.refused(cause, event, settle, question),
+        onFailure: (cause) => this.refused(cause, event, tasks, settle, question),
       })
     })
   }
@@ -248,14 +316,19 @@ class Ledger {
   private refused(
     cause: Cause.Cause<CommitError>,
     event: TaskEvent,
+    rows: ReadonlyArray<TaskRow>,
     settle: (decision: Decision) => void,
     question: Question | null,
   ): Effect.Effect<Change> {
     const failure = Option.getOrNull(Cause.failureOption(cause))
     if (failure?._tag === "Fenced") {
-      this.fenced = true
-      question?.reply.fail(new ServiceFailure({ code: "fenced", detail: failure.message, reference: "fenced" }))
-      return Effect.as(Effect.logError(`the task engine stops: ${failure.message}`), stopMachine())
+      return Effect.flatMap(this.moves?.abandon(rows) ?? Effect.succeed(false), (abandoned) => {
+        if (!abandoned) return this.fencedOff(failure, question)
+        // The rest of what happened goes on. A step has nobody any more who waits for its answer.
+        if (question === null) return event.type === "step" ? this.kept() : this.apply(event, {}, settle)
+        const what = question.type === "start" ? "the place of the new task" : `task ${question.id}`
+        return this.kept(() => question.reply.fail(moved(what)))
+      })
     }
     if (question !== null && failure !== null) return this.refuse(question, failure)
     if (event.type !== "step") return Effect.failCause(cause).pipe(Effect.orDie)
@@ -263,44 +336,29 @@ class Ledger {
     return this.apply({ type: "ended", id: event.id, end: { type: "faulted", message } }, {}, settle)
   }
 
+  private fencedOff(failure: Fenced, question: Question | null): Effect.Effect<Change> {
+    this.fenced = true
+    question?.reply.fail(new ServiceFailure({ code: "fenced", detail: failure.message, reference: "fenced" }))
+    return Effect.as(Effect.logError(`the task engine stops: ${failure.message}`), stopMachine())
+  }
+
   private refuse(question: Question, failure: CommitError): Effect.Effect<Change> {
-    if (failure._tag === "Conflict" && question.type === "start") {
-      const actual = `${failure.what}: ${failure.detail}`
-      const expected = "a conversation that exists, and a request id of no other task"
-      return this.kept(() => question.reply.fail(new InvalidRequest({ path: "start", expected, actual })))
+    if (failure._tag !== "Conflict" || question.type !== "start") {
+      return Effect.flatMap(storageFailure(failure), (told) => this.kept(() => question.reply.fail(told)))
     }
-    return Effect.flatMap(storageFailure(failure), (told) => this.kept(() => question.reply.fail(told)))
-  }
-
-  /** Ends that the decision needs to know of tasks which are not on the board. */
-  private prefetch(event: TaskEvent): Effect.Effect<ReadonlyMap<TaskId, TaskOutcome | null>> {
-    const ids = new Set<TaskId>()
-    const note = (on: ReadonlyArray<TaskId>) => {
-      for (const id of on) if (!this.board.rows.has(id) && !this.parts.feed.rows.has(id)) ids.add(id)
-    }
-    if (event.type === "step" && event.step.type === "wait") note(event.step.on)
-    if (event.type === "recover" || event.type === "registered") {
-      for (const row of this.board.rows.values()) if (row.waitingOn !== null) note(row.waitingOn.on)
-    }
-    if (ids.size === 0) return Effect.succeed(nothingEnded)
-    return Effect.map(
-      Effect.forEach(ids, (id) =>
-        Effect.map(untilStored(this.parts.store.task(id)), (task) => [id, task?.outcome ?? null] as const),
-      ),
-      (found) => new Map(found),
+    const actual = `${failure.what}: ${failure.detail}`
+    const expected = "a conversation that exists, and a request id of no other task"
+    const { requestId } = question.task
+    // Another node may have started the same request in the same moment.
+    const twin = requestId === null ? Effect.succeed(null) : this.parts.store.taskByRequest(requestId)
+    return Effect.flatMap(
+      Effect.orElseSucceed(twin, () => null),
+      (task) =>
+        this.kept(() => {
+          if (task !== null) question.reply.succeed(task.id)
+          else question.reply.fail(new InvalidRequest({ path: "start", expected, actual }))
+        }),
     )
-  }
-
-  private env(ended: ReadonlyMap<TaskId, TaskOutcome | null>): TaskEnv {
-    const { catalog, feed, node, store } = this.parts
-    return {
-      now: this.now(),
-      node,
-      fence: store.epoch,
-      prepare: (row) => catalog.prepare(row),
-      elsewhere: (id) => (feed.rows.has(id) ? "open" : (ended.get(id) ?? null)),
-      busyConversations: (owner) => feed.busyConversations(owner),
-    }
   }
 
   /** Actors that have nothing more to say. */
@@ -373,5 +431,3 @@ class Ledger {
     Effect.runFork(tell(this.self.ref, message))
   }
 }
-
-const nothingEnded: ReadonlyMap<TaskId, TaskOutcome | null> = new Map()

@@ -10,6 +10,7 @@ import type { ReplyTo } from "../kernel/index.ts"
 import type { TaskRow } from "./board.ts"
 import type { StoredTask } from "./define.ts"
 import type { RunEnd } from "./events.ts"
+import type { Leave } from "./sharing.ts"
 import type { Step } from "./step.ts"
 
 /** A task to start, as the definition made it. */
@@ -45,5 +46,19 @@ export type LedgerMessage =
     }
   | { readonly type: "runEnded"; readonly run: number; readonly id: TaskId; readonly end: RunEnd }
   | { readonly type: "wake" }
+  /** Shards came to this node: their tasks are taken over and go on. */
+  | { readonly type: "gained"; readonly shards: ReadonlyArray<number>; readonly reply: ReplyTo<void> }
+  /** Shards leave it. Answered when nothing of theirs runs here any more, and it is released. */
+  | {
+      readonly type: "leaving"
+      readonly shards: ReadonlyArray<number>
+      readonly graceMs: number
+      readonly reply: ReplyTo<void>
+    }
+  /** The time of tasks that leave is up; then: they have stopped. */
+  | { readonly type: "stopLeaving"; readonly leave: Leave }
+  | { readonly type: "stopped"; readonly rows: ReadonlyArray<TaskRow>; readonly leave: Leave }
+  /** Time to look at tasks of other nodes for which some of ours wait. */
+  | { readonly type: "lookElsewhere" }
   | { readonly type: "endedElsewhere"; readonly id: TaskId; readonly outcome: TaskOutcome }
   | { readonly type: "conversationIdle"; readonly owner: TaskId }

@@ -55,7 +55,7 @@ export class PhaseRuntime implements TaskRuntime {
       const base = { kind: definition.kind, ...stored, conversation, owner, background: options?.background ?? false }
       const [id] = ids
       if (id === undefined) return yield* Effect.dieMessage("the store minted no task id")
-      this.spawned.push(freshRow({ ...base, id, fence: this.store.epoch, requestId: null, createdAt: now }))
+      this.spawned.push(freshRow({ ...base, id, fence: this.row.fence, requestId: null, createdAt: now }))
       return id
     })
 

@@ -53,10 +53,14 @@ export class Tree {
       this.park(idle, prepared.reason)
       return
     }
-    const { fence, node, now } = this.env
-    const taken = { ...idle, ...codeOf(prepared.row), status: "running" as const, node, fence }
+    const { node, now } = this.env
+    const taken = { ...idle, ...codeOf(prepared.row), status: "running" as const, node, fence: this.fenceOf(row) }
     this.draft.put({ ...taken, startedAt: row.startedAt ?? now })
     this.run(row.id, "phase")
+  }
+
+  private fenceOf({ fence }: TaskRow): number {
+    return Math.max(fence, this.env.fence)
   }
 
   private run(id: TaskId, mode: RunMode): void {
@@ -337,7 +341,7 @@ export class Tree {
       this.terminate(row)
       return
     }
-    this.draft.put({ ...row, ...codeOf(prepared.row), node: this.env.node, fence: this.env.fence })
+    this.draft.put({ ...row, ...codeOf(prepared.row), node: this.env.node, fence: this.fenceOf(row) })
     this.run(id, "abort")
   }
 
