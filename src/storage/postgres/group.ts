@@ -1,0 +1,66 @@
+/**
+ * Commits that go to the server in one call: what they lock, in one order for all nodes, and what was answered. Pure.
+ */
+import { Exit } from "effect"
+import type { Seq } from "../../domain/ids.ts"
+import { type CommitError, Conflict, Fenced } from "../errors.ts"
+import type { EncodedCommit } from "./encode.ts"
+import { decodeText } from "./text.ts"
+
+export type Answer = Exit.Exit<Seq, CommitError>
+
+/** Calls `super_pi_commit`. */
+export const commitStatement = "SELECT super_pi_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS answers"
+
+const sorted = (ids: Iterable<number>): ReadonlyArray<number> => [...new Set(ids)].sort((a, b) => a - b)
+
+/** The parameters of {@link commitStatement} behind epoch, link and number of the group, the last one left out. */
+export const groupParameters = (group: ReadonlyArray<EncodedCommit>): ReadonlyArray<unknown> => {
+  const tokens = new Map<number, number>()
+  let plain = true
+  for (const { removes, under } of group) {
+    if (removes) plain = false
+    if (under === null) continue
+    const other = tokens.get(under.conversation)
+    if (other !== undefined && other !== under.token) plain = false
+    tokens.set(under.conversation, under.token)
+  }
+  const conversations = sorted(group.flatMap((commit) => [...commit.conversations]))
+  return [
+    `[${group.map((commit) => commit.text).join(",")}]`,
+    conversations,
+    conversations.map((id) => tokens.get(id) ?? null),
+    sorted(group.flatMap((commit) => commit.documents)),
+    sorted(group.flatMap((commit) => commit.tasks)),
+    sorted(group.flatMap((commit) => commit.jobs)),
+    plain,
+  ]
+}
+
+/** What the functions say of a refused commit. */
+interface Refusal {
+  readonly what: string
+  /** A text given by somebody, to be shown in quotes behind `what`, and what comes behind it. */
+  readonly quoted?: string
+  readonly after?: string
+  readonly detail?: string
+  readonly held?: number
+  readonly current?: number
+}
+
+/** The refusal in the detail of an error of the server. */
+export const refusalOf = (refusal: Refusal): Conflict | Fenced => {
+  const { after = "", current, detail = "", held, quoted } = refusal
+  const what = decodeText(refusal.what)
+  if (held !== undefined && current !== undefined) return new Fenced({ what, held, current })
+  const named = quoted === undefined ? what : `${what}${JSON.stringify(decodeText(quoted))}${after}`
+  return new Conflict({ what: named, detail: decodeText(detail) })
+}
+
+/** What was answered to each commit of a group. */
+export const answersOf = (text: string): ReadonlyArray<Answer> => {
+  const answers: ReadonlyArray<number | Refusal> = JSON.parse(text)
+  return answers.map((answer) =>
+    typeof answer === "number" ? Exit.succeed(answer as Seq) : Exit.fail(refusalOf(answer)),
+  )
+}

@@ -1,0 +1,76 @@
+/**
+ * How reads run: through `@effect/sql` on the pool, one statement and so one snapshot each. A connection that breaks is replaced, and the
+ * statement asked again, for as long as the reader's patience goes; then the read fails and the next one tries anew.
+ */
+import type { PgClient } from "@effect/sql-pg/PgClient"
+import { Effect } from "effect"
+import { CorruptRow, type ReadError, StorageUnavailable } from "../errors.ts"
+import { isDisconnected, unavailable } from "./failures.ts"
+import type { SqlRow } from "./link.ts"
+import { decodeTexts } from "./text.ts"
+
+export type Param = number | string | null | ReadonlyArray<number>
+export type Rows = ReadonlyArray<SqlRow>
+/** Turns a row into a record; throws `CorruptRow`. */
+export type Decode<A> = (location: string, row: SqlRow) => A
+
+export interface Reading {
+  /** Runs a statement, and turns its rows into what the read gives. */
+  readonly read: <A>(
+    statement: string,
+    params: ReadonlyArray<Param>,
+    use: (rows: Rows) => A,
+  ) => Effect.Effect<A, ReadError>
+  readonly one: <A>(
+    statement: string,
+    params: ReadonlyArray<Param>,
+    decode: Decode<A>,
+  ) => Effect.Effect<A | null, ReadError>
+  readonly many: <A>(
+    statement: string,
+    params: ReadonlyArray<Param>,
+    decode: Decode<A>,
+  ) => Effect.Effect<ReadonlyArray<A>, ReadError>
+}
+
+/** Milliseconds between two attempts. */
+const retryPause = 50
+
+/** Whether another attempt may help: not where the pool itself refused. */
+const isPassing = (cause: unknown): boolean => {
+  const inner = typeof cause === "object" && cause !== null && "cause" in cause ? cause.cause : cause
+  return !(inner instanceof StorageUnavailable) && isDisconnected(cause)
+}
+
+export const reading = (sql: PgClient, location: string, patienceMs: number): Reading => {
+  const rowsOf = (
+    statement: string,
+    params: ReadonlyArray<Param>,
+    since: number,
+  ): Effect.Effect<Rows, StorageUnavailable> =>
+    Effect.catchAll(sql.unsafe<Record<string, unknown>>(statement, params), (cause) => {
+      const error = unavailable(location, cause)
+      const closed = error.cause === "the store is closed"
+      if (closed || !isPassing(cause) || performance.now() - since > patienceMs) return error
+      return Effect.delay(
+        Effect.suspend(() => rowsOf(statement, params, since)),
+        retryPause,
+      )
+    })
+  const read: Reading["read"] = (statement, params, use) =>
+    Effect.flatMap(
+      Effect.suspend(() => rowsOf(statement, params, performance.now())),
+      (rows) =>
+        Effect.try({
+          try: () => use(rows),
+          catch: (cause) => (cause instanceof CorruptRow ? cause : unavailable(location, cause)),
+        }),
+    )
+  const decoded = <A>(decode: Decode<A>, row: SqlRow): A => decode(location, decodeTexts({ ...row }))
+  return {
+    read,
+    one: (statement, params, decode) =>
+      read(statement, params, ([row]) => (row === undefined ? null : decoded(decode, row))),
+    many: (statement, params, decode) => read(statement, params, (rows) => rows.map((row) => decoded(decode, row))),
+  }
+}
