@@ -67,3 +67,10 @@ export const markDraining = (sql: SqlClient, epoch: number): Effect.Effect<void,
 /** Makes a node a member of the cluster, once it listens. */
 export const joinCluster = (sql: SqlClient, epoch: number, address: string): Effect.Effect<void, SqlError> =>
   Effect.asVoid(sql.unsafe("UPDATE nodes SET address = $2, clustered = true WHERE epoch = $1", [epoch, address]))
+
+const system = `SELECT (SELECT oid FROM pg_database WHERE datname = current_database())::text
+  || '-' || (SELECT applied_at FROM schema_migrations WHERE version = 1)::text AS system`
+
+/** Names the database, the same for everybody who works on it however they reach it. */
+export const readSystem = (sql: SqlClient): Effect.Effect<string, SqlError> =>
+  Effect.map(sql.unsafe<{ readonly system: string }>(system), ([row]) => row?.system ?? "")

@@ -1,0 +1,161 @@
+/**
+ * The node of one process among those of a cluster: the engine on the shared database, the shards that it takes, its connections to the
+ * others, and the sessions of them all as one. Order at the end: the others are told, shards go with their work stopped cleanly, then the
+ * connections, then the node, then its epoch.
+ */
+import { randomUUID } from "node:crypto"
+import { networkInterfaces } from "node:os"
+import { Context, Effect, Layer, type Redacted } from "effect"
+import { orStorageFailure } from "./actors/conversation/failures.ts"
+import type { SessionsService, Target } from "./actors/sessions.ts"
+import { buildNode } from "./assembly-services.ts"
+import { version } from "./cli/package.ts"
+import type { NodeOptions, OpenedNode } from "./cli/ports.ts"
+import { type ClusterSettings, nodeNameAt } from "./domain/cluster-settings.ts"
+import { ServiceFailure } from "./domain/failure.ts"
+import { type HostPort, parseHostPort, renderHostPort } from "./domain/host-port.ts"
+import { makePeers } from "./protocols/peers/peers.ts"
+import { routedSessions, type Whereabouts } from "./protocols/peers/routing.ts"
+import { listenPeers } from "./protocols/peers/serve.ts"
+import type { PeerIdentity, PeersService } from "./protocols/peers/service.ts"
+import { loadPeerTls } from "./protocols/peers/tls.ts"
+import { ClusterStore } from "./storage/cluster-port.ts"
+import { lockClient } from "./storage/postgres/lock-client.ts"
+import { ownDatabase } from "./storage/postgres/ownership.ts"
+import { type RosterNode, readSystem } from "./storage/postgres/roster.ts"
+import type { PostgresSettings } from "./storage/postgres/settings.ts"
+import { makePostgresNode } from "./storage/postgres/store.ts"
+import { Store, type StoreService } from "./storage/store.ts"
+import { Clustering } from "./supervisors/cluster/clustering.ts"
+import { discoveryOf } from "./supervisors/cluster/discovery/discovery.ts"
+import { type Member, makeMember, newShards, placedStore } from "./supervisors/cluster/member.ts"
+import { Placement } from "./supervisors/cluster/placement.ts"
+import { busyHere, memberService } from "./supervisors/cluster/service.ts"
+import { idleSessionSeconds } from "./supervisors/cluster/sharding.ts"
+
+/** Between two looks at who is alive, for the connections, in ms. */
+const lookMs = 250
+
+export interface ClusterNodeOptions extends NodeOptions {
+  readonly cluster: ClusterSettings
+  readonly postgres: PostgresSettings
+  /** Told once, with one line, when this node is no member any more and its process must end. */
+  readonly onLost: (why: string) => Effect.Effect<void>
+}
+
+/** The first address of this machine that others can reach; loopback where there is none. */
+const ownAddress = (): string => {
+  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? [])
+  const found = all.find((one) => !one.internal && one.family === "IPv4") ?? all.find((one) => !one.internal)
+  return found?.address ?? "127.0.0.1"
+}
+
+const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
+
+/** Where other nodes reach this one: what is said, else the host of its name, else where it listens, else an address of the machine. */
+const advertised = ({ advertise, listen, name }: ClusterSettings, port: number): HostPort => {
+  if (advertise !== null) return advertise
+  const named = name?.includes("@") === true ? parseHostPort(name, port) : null
+  if (named !== null) return { host: named.host, port }
+  const { host } = listen
+  return { host: host === null || anyAddress.has(host) ? ownAddress() : host, port }
+}
+
+const notJoined = (cause: Error): ServiceFailure =>
+  new ServiceFailure({
+    code: "cluster",
+    detail: `the node did not join the cluster: ${cause.message}`,
+    reference: "join",
+  })
+
+/** Keeps the connections up to date with who is alive by the database. */
+const tellMembers = (members: () => ReadonlyArray<RosterNode>, peers: PeersService): Effect.Effect<never> => {
+  let told = ""
+  const look = Effect.suspend(() => {
+    const wanted = members().flatMap(({ address, epoch }) => {
+      const at = parseHostPort(address, 0)
+      return at === null ? [] : [{ epoch, address: at }]
+    })
+    const now = JSON.stringify(wanted)
+    if (now === told) return Effect.void
+    told = now
+    return peers.wanted(wanted)
+  })
+  return Effect.forever(Effect.zipRight(look, Effect.sleep(lookMs)))
+}
+
+const whereaboutsOf = (member: Member, store: StoreService): Whereabouts => ({
+  self: member.epoch,
+  ofConversation: member.holderOfConversation,
+  ofTask: member.holderOfTask,
+  conversationOf: (id) => Effect.map(orStorageFailure(store.task(id)), (task) => task?.conversation ?? null),
+})
+
+/** Opens a node of the cluster until the scope closes; it takes part when it answers. */
+export const openCluster = (options: ClusterNodeOptions) =>
+  Effect.gen(function* () {
+    const { cluster: settings, postgres } = options
+    const tls = settings.tls === null ? null : yield* loadPeerTls(settings.tls)
+    yield* ownDatabase(postgres, { as: "clustered", program: options.program })
+    const listener = yield* listenPeers({ ...settings.listen, tls })
+    const address = advertised(settings, listener.port)
+    const name = nodeNameAt(settings, address)
+    const shards = yield* newShards
+    const { cluster: clusterStore, store } = yield* makePostgresNode({
+      settings: postgres,
+      node: { name, address: renderHostPort(address), version: version() },
+      held: shards.held,
+    })
+    const { epoch } = store
+    const locks = yield* lockClient(postgres, epoch, idleSessionSeconds).pipe(Effect.mapError(notJoined))
+    const member = makeMember({ store, clusterStore, locks, shards, drainMs: settings.drainMs, onLost: options.onLost })
+    const self: PeerIdentity = {
+      name,
+      epoch,
+      address: renderHostPort(address),
+      instance: randomUUID(),
+      version: version(),
+      system: yield* Effect.mapError(readSystem(locks), notJoined),
+    }
+
+    let routed: SessionsService | null = null
+    let peers: PeersService | null = null
+    const ask: Parameters<typeof memberService>[0]["ask"] = (other) =>
+      peers === null ? Effect.succeed(null) : Effect.orElseSucceed(peers.info(other), () => null)
+    const parts = { member, name, strategy: settings.discovery.strategy, clusterStore, ask }
+
+    const join = (here: SessionsService) =>
+      Effect.gen(function* () {
+        const secret = settings.secret as Redacted.Redacted<string>
+        const greeting = { self, secret, onlyNames: settings.onlyNames }
+        const info = Effect.zipWith(member.machines, busyHere(parts), (machines, busy) => ({
+          machines,
+          busy: busy ?? 0,
+          draining: member.isDraining(),
+          shards: member.shards.held(),
+        }))
+        yield* listener.serve({ ...greeting, sessions: here, info })
+        const discovery = yield* discoveryOf(settings, { name, address, instance: self.instance })
+        const connected = yield* makePeers({ ...greeting, tls, discovered: discovery.peers })
+        peers = connected
+        yield* Effect.forkScoped(tellMembers(() => member.roster.members, connected))
+        const sessions = routedSessions({ here, link: connected.link, whereabouts: whereaboutsOf(member, store) })
+        routed = sessions
+        yield* member.join(renderHostPort(address)).pipe(Effect.mapError(notJoined))
+        return sessions
+      })
+
+    const stateOf = (target: Target) => Effect.suspend(() => (routed === null ? unready : routed.state(target)))
+    const services = Context.make(Store, placedStore(store, clusterStore, shards)).pipe(
+      Context.add(ClusterStore, clusterStore),
+      Context.add(Placement, shards),
+      Context.add(Clustering, { gate: member.gate, stateOf, join }),
+    )
+    const sessions = yield* buildNode(options.db, options, Layer.succeedContext(services))
+    const opened: OpenedNode = { sessions, cluster: memberService(parts) }
+    return opened
+  })
+
+const unready = Effect.fail(
+  new ServiceFailure({ code: "cluster", detail: "the node has not joined the cluster yet", reference: "join" }),
+)
