@@ -49,7 +49,7 @@ export const listenPeers = (options: {
     let accept: ((socket: Socket) => void) | null = null
     const log = yield* makeOnceLog
     const port = yield* listenTcp(
-      { ...options, onFault: (from, fault) => log.tell(from, `${from}: the TLS handshake failed (${fault.message})`) },
+      { ...options, onFault: (from, detail) => log.tell(from, `${from}: the TLS handshake failed (${detail})`) },
       (socket) => {
         socket.on("error", () => undefined)
         if (accept === null) socket.destroy()

@@ -2,6 +2,7 @@
  * The certificates of node-to-node connections. Both sides show one that the cluster's CA signed; names in it are not checked, since nodes
  * come and go under any address.
  */
+import { X509Certificate } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { createSecureContext, type TlsOptions } from "node:tls"
 import { Data, Effect } from "effect"
@@ -42,7 +43,7 @@ export const loadPeerTls = (files: ClusterTls): Effect.Effect<PeerTls, PeerTlsFa
             detail: detailOf(cause),
           }),
       })
-    const ca = yield* read("ca", (pem) => createSecureContext({ ca: pem }))
+    const ca = yield* read("ca", (pem) => new X509Certificate(pem))
     const cert = yield* read("cert", (pem) => createSecureContext({ cert: pem }))
     const key = yield* read("key", (pem) => createSecureContext({ key: pem, cert }))
     return { ca, cert, key, minVersion: "TLSv1.3", requestCert: true, rejectUnauthorized: true }

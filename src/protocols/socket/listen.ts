@@ -165,6 +165,10 @@ export const listenLoopback = (
     (server) => portOf(server, port),
   )
 
+/** OpenSSL's reason in a few words. */
+const tlsDetail = (cause: Error): string =>
+  "reason" in cause && typeof cause.reason === "string" ? cause.reason : errorCode(cause) || "unknown"
+
 export interface ListenTcpOptions {
   /** Null: every address of the machine. */
   readonly host: string | null
@@ -172,8 +176,8 @@ export interface ListenTcpOptions {
   readonly port: number
   /** With it only connections whose handshake succeeded are handed over. */
   readonly tls: TlsOptions | null
-  /** A connection that came to nothing before it was handed over; `from` is its address. */
-  readonly onFault?: (from: string, fault: Error) => void
+  /** A TLS connection that came to nothing; `from` is its address. */
+  readonly onFault?: (from: string, detail: string) => void
 }
 
 /** Listens on TCP or TLS until the scope closes. Connections are the caller's to end. Answers the port. */
@@ -186,8 +190,19 @@ export const listenTcp = (
     const { createServer: createTlsServer } = yield* Effect.promise(() => import("node:tls"))
     const make = () => {
       if (tls === null) return createServer(options, onConnection)
-      const server = createTlsServer({ ...options, ...tls }, onConnection)
-      server.on("tlsClientError", (fault, socket) => onFault?.(socket.remoteAddress ?? "?", fault))
+      // Who shows no good certificate is sent away here, and not by the library, which would not say whom it sent away.
+      const server = createTlsServer(
+        { ...options, ...tls, rejectUnauthorized: false, handshakeTimeout: 5000 },
+        (socket) => {
+          if (tls.requestCert !== true || socket.authorized) return onConnection(socket)
+          onFault?.(socket.remoteAddress ?? "?", String(socket.authorizationError))
+          socket.destroy()
+        },
+      )
+      // One that only left is no fault.
+      server.on("tlsClientError", (cause, socket) => {
+        if (socket.remoteAddress !== undefined) onFault?.(socket.remoteAddress, tlsDetail(cause))
+      })
       return server
     }
     const address = `${host ?? "*"}:${port}`
