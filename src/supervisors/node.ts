@@ -40,6 +40,7 @@ import { childrenPort } from "./subagents.ts"
 import { supervisor } from "./supervisor.ts"
 import { followTaskPlaces } from "./task-sharing.ts"
 import { makeTasks, taskParts, tasksChild } from "./tasks.ts"
+import { routedTasks } from "./tasks-routed.ts"
 
 /** Registry name of the keepers' supervisor. */
 const conversationsName = "conversations"
@@ -112,7 +113,7 @@ export const nodeLayer: Layer.Layer<Sessions | Tasks | Queues, Failure, ActorSys
       })
       const sessions = clustering === null ? here : yield* clustering.join(here)
       const services = Context.make(Sessions, sessions).pipe(
-        Context.add(Tasks, tasks),
+        Context.add(Tasks, clustering === null ? tasks : routedTasks(tasks, sessions.changeTask)),
         Context.add(Queues, queueing.queues),
       )
       if (harnesses !== null) yield* servePlugins(harnesses, services, store)

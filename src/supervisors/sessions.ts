@@ -276,7 +276,7 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     ...makeQuestions({ store, principalOf, allowed, request }),
     queues: queues.list,
     changeQueue: ({ change }) => queues.change(change),
-    ...makeTaskReads({ store, tasks }),
+    ...makeTaskReads({ store, tasks, clustered: parts.stateOf !== undefined }),
     changeTask: ({ change }) => changeTask(tasks, change),
     tree: system.tree(),
   }

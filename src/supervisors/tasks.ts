@@ -165,6 +165,10 @@ export const makeTasks = (parts: LedgerParts, system: ActorSystemService): Tasks
       ),
     graph: feed.watch,
     graphNow: Effect.sync(() => feed.graph()),
+    graphOfAll:
+      sharing === null
+        ? Effect.sync(() => feed.graph())
+        : Effect.map(orStorageFailure(store.openTasks()), (open) => feed.graphOf(open)),
   }
 }
 

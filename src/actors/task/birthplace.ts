@@ -5,9 +5,9 @@ import { Effect } from "effect"
 import { shardCount } from "../../domain/cluster.ts"
 import { Busy, type Failure } from "../../domain/failure.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
+import { moved } from "../../domain/moved.ts"
 import type { CommitError } from "../../storage/errors.ts"
 import type { StoreService } from "../../storage/store.ts"
-import { moved } from "./errors.ts"
 import type { SharedTasks } from "./sharing.ts"
 
 /** The id of a new task, and the fence of its row. */

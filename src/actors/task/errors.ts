@@ -2,7 +2,6 @@
  * What a caller of the task engine may meet beside the failure words.
  */
 import { Schema } from "effect"
-import { ServiceFailure } from "../../domain/failure.ts"
 import { TaskId } from "../../domain/ids.ts"
 
 /** The task is parked: it goes on only after a retry, so that nobody is kept waiting for it. */
@@ -11,11 +10,3 @@ export class TaskParked extends Schema.TaggedError<TaskParked>()("TaskParked", {
     return `task ${this.id} is parked (${this.reason}); retry or abort it`
   }
 }
-
-/** The task is at a place of another node: only that one can change it. */
-export const moved = (what: string): ServiceFailure =>
-  new ServiceFailure({
-    code: "moved",
-    detail: `${what} is not on this node; ask the node that holds it`,
-    reference: "moved",
-  })

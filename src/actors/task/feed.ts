@@ -140,8 +140,13 @@ export class TaskFeed {
   }
 
   graph(): TaskGraph {
+    return this.graphOf(this.rows.values())
+  }
+
+  /** The graph of these tasks. */
+  graphOf(rows: Iterable<TaskRow>): TaskGraph {
     const graph = new Map<TaskId, TaskNode>()
-    for (const row of this.rows.values()) {
+    for (const row of rows) {
       const node = this.node(row)
       if (node !== null) graph.set(row.id, node)
     }

@@ -58,9 +58,11 @@ export interface TasksService {
   readonly retry: (id: TaskId) => Effect.Effect<void, Failure>
   /** Gives up a task whose code is missing: it ends as `orphaned`, without an abort handler. `Refused` for one that can run. */
   readonly discard: (id: TaskId, reason?: string) => Effect.Effect<void, Failure>
-  /** The live task graph: the whole value, then its changes, commit by commit. */
+  /** The live task graph: the whole value, then its changes, commit by commit. In a cluster: of the tasks at places that this node holds. */
   readonly graph: Stream.Stream<TaskGraphEvent>
   readonly graphNow: Effect.Effect<TaskGraph>
+  /** The graph of every open task, on whatever node. */
+  readonly graphOfAll: Effect.Effect<TaskGraph, Failure>
 }
 
 export class Tasks extends Context.Tag("super-pi/Tasks")<Tasks, TasksService>() {}
