@@ -7,21 +7,21 @@ import { Clock, Deferred, Effect, FiberId, Schedule } from "effect"
 import type { ClusterService } from "../actors/cluster.ts"
 import type { SessionsService } from "../actors/sessions.ts"
 import { type ClusterStatus, type NodeHealth, shardCount } from "../domain/cluster.ts"
+import type { ConversationId } from "../domain/ids.ts"
 import type { StoreReads } from "../storage/store.ts"
 import { makeGate } from "./gate.ts"
-import { isBusy, type MachineView, machinesIn } from "./machines.ts"
-import { oldestMs, unserved } from "./unserved.ts"
+import { judgeHealth, unservedLimitMs } from "./judge-health.ts"
+import { hasRoot, isBusy, type MachineView, machinesIn } from "./machines.ts"
+import { oldestMs, type Unserved, unserved } from "./unserved.ts"
 
 /** For each thing that is asked, in ms. */
 const answerMs = 2_000
-/** A turn of the event loop that takes longer counts as stuck, in ms. */
-const lagLimitMs = 1_000
-/** Work that waits longer while nothing is at work counts as stuck, in ms. */
-const unservedLimitMs = 60_000
 /** Between two looks at what still runs while it drains, in ms. */
 const lookMs = 50
 /** For how long a conversation that cannot be started is left out of the judgement, in ms. */
 const brokenMs = 60_000
+/** Conversations that one look starts at most. */
+const nudged = 8
 
 export interface AloneOptions {
   readonly sessions: SessionsService
@@ -51,26 +51,25 @@ export const makeAlone = (
   const { name, reads, startedAt, version } = options
   const gate = makeGate(options.sessions)
   const ended = Deferred.unsafeMake<void>(FiberId.none)
-  const broken = new Map<number, number>()
+  const broken = new Map<ConversationId, number>()
   let draining = false
 
-  const machines: Effect.Effect<ReadonlyArray<MachineView> | null> = orNull(
-    Effect.map(options.sessions.tree, machinesIn),
-  )
+  const tree = orNull(options.sessions.tree)
+  const machines = Effect.map(tree, (found) => (found === null ? null : machinesIn(found)))
 
-  const waiting = Effect.gen(function* () {
-    const known = new Set(((yield* machines) ?? []).map(({ conversation }) => conversation))
-    const now = yield* Clock.currentTimeMillis
-    const found = unserved(yield* reads.openTasks(), known, yield* options.sessions.queues, now)
-    return found.filter(({ conversation }) => conversation === null || (broken.get(conversation) ?? 0) <= now)
-  }).pipe(orNull)
-
-  const waitingMs = Effect.zipWith(waiting, Clock.currentTimeMillis, (found, now) => oldestMs(found ?? [], now))
+  const waiting = (known: ReadonlyArray<MachineView>): Effect.Effect<ReadonlyArray<Unserved>> =>
+    Effect.all([reads.openTasks(), options.sessions.queues, Clock.currentTimeMillis]).pipe(
+      Effect.map(([tasks, queues, now]) =>
+        unserved(tasks, new Set(known.map(({ conversation }) => conversation)), queues, now),
+      ),
+      orNull,
+      Effect.map((found) => found ?? []),
+    )
 
   const status: Effect.Effect<ClusterStatus> = Effect.gen(function* () {
-    const [known, oldestUnservedMs, epoch] = yield* Effect.all([machines, waitingMs, orNull(reads.ownerEpoch)], {
-      concurrency: "unbounded",
-    })
+    const known = yield* machines
+    const [found, epoch] = yield* Effect.all([waiting(known ?? []), orNull(reads.ownerEpoch)], { concurrency: 2 })
+    const oldestUnservedMs = oldestMs(found, yield* Clock.currentTimeMillis)
     return {
       node: name,
       strategy: "none",
@@ -94,59 +93,38 @@ export const makeAlone = (
     }
   })
 
-  /** A conversation that waits without cause is started; one that cannot be is told of, and not waited for. */
-  const nudge = (id: number): Effect.Effect<string | null> =>
-    Effect.gen(function* () {
-      const tasks = yield* reads.openTasks()
-      const task = tasks.find(({ conversation }) => conversation === id)
-      const row = task === undefined || task.conversation === null ? null : yield* reads.conversation(task.conversation)
-      if (row === null) return null
-      yield* options.sessions.state({ conversationId: row.id, principal: row.principal })
-      return null
-    }).pipe(
+  /** A conversation that waits without cause is started. One that cannot be is not waited for, for a while. */
+  const nudge = (id: ConversationId): Effect.Effect<void> =>
+    Effect.flatMap(reads.conversation(id), (row) =>
+      row === null ? Effect.void : options.sessions.state({ conversationId: id, principal: row.principal }),
+    ).pipe(
       Effect.timeout(answerMs),
-      Effect.catchAll(() =>
-        Effect.map(Clock.currentTimeMillis, (now) => {
-          broken.set(id, now + brokenMs)
-          return `conversation ${id} has open work and cannot be started; the log says why`
-        }),
-      ),
+      Effect.catchAllCause(() => Effect.map(Clock.currentTimeMillis, (now) => broken.set(id, now + brokenMs))),
     )
 
   const health: Effect.Effect<NodeHealth> = Effect.gen(function* () {
     const before = yield* Clock.currentTimeMillis
     yield* Effect.sleep(0)
     const eventLoopLagMs = (yield* Clock.currentTimeMillis) - before
-    const read = options.sessions.list({ limit: 1, principal: "health" })
-    const [answered, found, known] = yield* Effect.all([orNull(read), waiting, machines], { concurrency: "unbounded" })
+    const read = orNull(options.sessions.list({ limit: 1, principal: "health" }))
+    const [answered, shown] = yield* Effect.all([read, tree], { concurrency: 2 })
+    const known = shown === null ? [] : machinesIn(shown)
+    const found = yield* waiting(known)
     const now = yield* Clock.currentTimeMillis
-    const late = (found ?? []).filter(({ since }) => now - since > unservedLimitMs)
-    const nudged = yield* Effect.forEach(
-      new Set(late.flatMap(({ conversation }) => conversation ?? []).slice(0, 8)),
-      nudge,
-      { concurrency: "unbounded" },
-    )
-    const left = late.filter(({ conversation }) => conversation === null || !broken.has(conversation))
-    const stuck = left.length > 0 && (known ?? []).every((machine) => !isBusy(machine))
-    const isLate = eventLoopLagMs >= lagLimitMs
-    const healthy = answered !== null && !stuck && !isLate
-    return {
-      healthy,
-      ready: healthy && !draining,
-      faults: [
-        ...(answered === null ? [`the database did not answer within ${answerMs} ms`] : []),
-        ...(isLate ? [`the event loop is ${eventLoopLagMs} ms late`] : []),
-        ...(stuck
-          ? [`work has waited for ${Math.round((oldestMs(left, now) ?? 0) / 1000)} s and nothing is at work`]
-          : []),
-        ...nudged.filter((line) => line !== null),
-        ...(draining ? ["the node is draining"] : []),
-      ],
-      database: answered === null ? "failed" : "ok",
+    const late = found.filter(({ since }) => now - since > unservedLimitMs)
+    for (const [id, until] of broken) if (until <= now) broken.delete(id)
+    const ids = new Set(late.flatMap(({ conversation }) => conversation ?? []).filter((id) => !broken.has(id)))
+    yield* Effect.forEach([...ids].slice(0, nudged), nudge, { concurrency: "unbounded" })
+    return judgeHealth({
+      now,
       eventLoopLagMs,
-      oldestUnservedMs: oldestMs(found ?? [], now),
+      answered: answered !== null,
+      rooted: shown === null ? null : hasRoot(shown),
+      busy: known.filter(isBusy).length,
+      waiting: found,
+      broken: new Set(broken.keys()),
       draining,
-    }
+    })
   })
 
   /** What runs here has ended: turns, and calls that may begin one. A tree that cannot be read is looked at again. */

@@ -1,5 +1,5 @@
 /**
- * The conversations in a node's memory, read off its supervision tree. Pure.
+ * What a node does, read off its supervision tree: the conversations in its memory, and whether it does anything. Pure.
  */
 import type { TreeNode } from "../domain/tree.ts"
 
@@ -23,3 +23,6 @@ export const machinesIn = (node: TreeNode): ReadonlyArray<MachineView> => {
     .filter(({ kind }) => kind === "machine")
     .map(({ state }) => ({ conversation: Number(id), state }))
 }
+
+/** Whether the supervisor of everything that a node does is there: it goes when what it supervises keeps crashing. */
+export const hasRoot = (tree: TreeNode): boolean => tree.path === "/user/node" || tree.children.some(hasRoot)

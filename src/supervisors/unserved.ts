@@ -1,6 +1,7 @@
 /**
  * Work that is due and that nobody is at: what a node is judged by. Pure.
  */
+import type { ConversationId } from "../domain/ids.ts"
 import type { QueueView } from "../domain/queue.ts"
 import type { Task } from "../domain/task.ts"
 
@@ -9,7 +10,7 @@ export interface Unserved {
   /** Since when it could have been begun, in milliseconds since the epoch. */
   readonly since: number
   /** The conversation that it is of; null for a workflow and for a job. */
-  readonly conversation: number | null
+  readonly conversation: ConversationId | null
 }
 
 /**
