@@ -1,7 +1,7 @@
 /** Two nodes over TCP on loopback: the session contract, the greeting, and what ends a connection. */
 import { connect as connectTcp, createServer, type Socket } from "node:net"
 import { describe, expect, it } from "@effect/vitest"
-import { Deferred, Effect, Exit, Fiber, Redacted, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Logger, LogLevel, Redacted, Scope, Stream } from "effect"
 import type { Event } from "../../../src/domain/event.ts"
 import { ConversationId } from "../../../src/domain/ids.ts"
 import { connectPeer } from "../../../src/protocols/peers/connect.ts"
@@ -146,7 +146,7 @@ describe("a node turns away", () => {
       expect(yield* reason({ onlyNames: "super_pi" }, { self: identity(1, { name: "demo@b" }) })).toBe("name")
       expect(yield* reason({}, { onlyNames: "demo" })).toBe("name")
       expect(yield* reason({}, { self: identity(2) })).toBe("self")
-    }),
+    }).pipe(Logger.withMinimumLogLevel(LogLevel.None)),
   )
 
   it.scopedLive("a proof that was heard on another connection", () =>
@@ -182,7 +182,7 @@ describe("a node turns away", () => {
       expect(second[1]).toBe('{"refused":"secret"}')
       // Nor is the other side's own proof one: it is bound to its role.
       expect((yield* talk(hello, () => first[1] ?? ""))[1]).toBe('{"refused":"secret"}')
-    }),
+    }).pipe(Logger.withMinimumLogLevel(LogLevel.None)),
   )
 
   it.scopedLive("a program that speaks only newer protocols, and is told apart from a stranger", () =>
