@@ -20,6 +20,7 @@ import { listenPeers } from "./protocols/peers/serve.ts"
 import type { PeerIdentity, PeersService } from "./protocols/peers/service.ts"
 import { loadPeerTls } from "./protocols/peers/tls.ts"
 import { ClusterStore } from "./storage/cluster-port.ts"
+import { prepareSchema } from "./storage/postgres/auto-migrate.ts"
 import { lockClient } from "./storage/postgres/lock-client.ts"
 import { ownDatabase } from "./storage/postgres/ownership.ts"
 import { type RosterNode, readSystem } from "./storage/postgres/roster.ts"
@@ -96,6 +97,7 @@ export const openCluster = (options: ClusterNodeOptions) =>
   Effect.gen(function* () {
     const { cluster: settings, postgres } = options
     const tls = settings.tls === null ? null : yield* loadPeerTls(settings.tls)
+    yield* prepareSchema(postgres)
     yield* ownDatabase(postgres, { as: "clustered", program: options.program })
     const listener = yield* listenPeers({ ...settings.listen, tls })
     const address = advertised(settings, listener.port)

@@ -16,28 +16,37 @@ import { readOwner } from "./storage/sqlite/owner-file.ts"
 import { canonicalPathOf } from "./storage/sqlite/paths.ts"
 import { makeAlone } from "./supervisors/alone.ts"
 
-/** Whether this process has the database, and is not attached to another one that has. */
-const ownsFile = (path: string) => () => readOwner(canonicalPathOf(path))?.pid === process.pid
+/** Whether this process has the database, and is not attached to another one that has; on a server nobody is attached. */
+const owns = ({ db, postgres }: NodeOptions) =>
+  postgres === undefined ? () => readOwner(canonicalPathOf(db))?.pid === process.pid : () => true
 
 const gone = (detail: string) => new ServiceFailure({ code: "storage", detail, reference: "open" })
 
-const alone = (options: NodeOptions, { drainMs, name }: ClusterSettings) =>
+/** Reads the database that the node has just opened. */
+const readsOf = (options: NodeOptions) =>
   Effect.gen(function* () {
-    const { cwd, db, env } = options
-    const startedAt = yield* Clock.currentTimeMillis
-    const sessions = yield* openSessions(options)
+    const { cwd, db, env, postgres } = options
+    if (postgres !== undefined) {
+      const { makePostgresReader } = yield* Effect.promise(() => import("./storage/postgres/store.ts"))
+      return yield* makePostgresReader({ settings: postgres })
+    }
     const paths = resolvePaths({ cwd, env, home: homedir(), platform: process.platform }, { db })
     const reads = yield* Effect.mapError(openReader(paths), (error) => ("_tag" in error ? error : gone(error.message)))
-    // The node has just opened it.
-    if (reads === null) return yield* gone(`there is no database at ${db}`)
+    return reads ?? (yield* gone(`there is no database at ${db}`))
+  })
+
+const alone = (options: NodeOptions, { drainMs, name }: ClusterSettings) =>
+  Effect.gen(function* () {
+    const startedAt = yield* Clock.currentTimeMillis
+    const sessions = yield* openSessions(options)
     return makeAlone({
       sessions,
-      reads,
+      reads: yield* readsOf(options),
       name: name ?? `${hostname()}-${process.pid}`,
       version: version(),
       startedAt,
       drainMs,
-      owns: ownsFile(db),
+      owns: owns(options),
     })
   })
 

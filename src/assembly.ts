@@ -41,6 +41,13 @@ const attach = (socket: string, self: Peer) =>
 
 /** Owns the database, or attaches to its owner; see {@link OpenSessions}. */
 export const openSessions: OpenSessions = (options) => {
+  const { postgres } = options
+  if (postgres !== undefined) {
+    return Effect.flatMap(
+      Effect.promise(() => import("./assembly-postgres.ts")),
+      ({ openOnPostgres }) => openOnPostgres(postgres, options),
+    )
+  }
   const self = peer()
   return takeover({
     claim: claim(options.db, { program: options.program }),

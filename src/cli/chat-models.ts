@@ -37,7 +37,7 @@ export const makeChatModels = (options: NodeOptions): Effect.Effect<ChatModels> 
       Effect.timeoutTo(models.list, { duration: patience, onSuccess: (all) => all, onTimeout: () => [] }),
     )
     const foreign = Effect.sync(() => {
-      const owner = readOwner(canonicalPathOf(options.db))
+      const owner = options.postgres === undefined ? readOwner(canonicalPathOf(options.db)) : null
       return owner !== null && owner.pid !== process.pid && mayBeAlive(owner)
     })
     const listed = (id: string) =>

@@ -84,7 +84,7 @@ const asFailure = (error: unknown): CommandFailure =>
 const askFile = (paths: Paths): Effect.Effect<ClusterStatus, CommandFailure | OpenFailure, Scope.Scope> =>
   Effect.gen(function* () {
     const { database } = paths
-    const sessions = yield* attachSessions({ db: database, program: "super-pi cluster" })
+    const sessions = yield* attachSessions(paths, "super-pi cluster")
     const reads = sessions === null ? null : yield* openReader(paths)
     const owner = readOwner(canonicalPathOf(database))
     if (sessions === null || reads === null || owner === null)

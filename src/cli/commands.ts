@@ -431,6 +431,13 @@ export const superPi: Command = {
       load: () => import("./cluster.ts"),
     },
     {
+      name: "migrate",
+      summary: "Takes the schema of the database to the newest version, or to another one",
+      options: [option.to, option.migrationStatus, option.forceMigration, option.json, option.db],
+      examples: ["super-pi migrate", "super-pi migrate --status", "super-pi migrate --to 1 --force"],
+      load: () => import("./migrate.ts"),
+    },
+    {
       name: "tree",
       summary: "Shows the live supervision tree of a running node",
       options: [option.watch, option.json, option.db],

@@ -11,6 +11,7 @@ import { harnessOf } from "./harness-choice.ts"
 import * as option from "./options.ts"
 import { ensureDataDir, type Paths, resolvePaths } from "./paths.ts"
 import type { NodeOptions } from "./ports.ts"
+import { serverOf } from "./server.ts"
 import { loadSettings } from "./settings.ts"
 
 export const pathsOf = (invocation: Invocation): Paths =>
@@ -64,8 +65,10 @@ export const nodeOptionsOf = (invocation: Invocation): NodeOptions => {
   ensureDataDir(paths)
   const { settings, warnings } = loadSettings(paths.settingsFile)
   for (const warning of warnings) process.stderr.write(`super-pi: warning: ${warning}\n`)
+  const postgres = serverOf(paths, process.env)
   return {
     db: paths.database,
+    ...(postgres === null ? {} : { postgres }),
     env: process.env,
     settings,
     cwd: workspace(invocation) ?? currentDirectory(),

@@ -16,7 +16,7 @@ export const checkEffects = (paths: Paths): Effect.Effect<ReadonlyArray<Check>> 
     Effect.gen(function* () {
       const store = yield* openReader({ ...paths, databaseNamed: false })
       if (store === null) return []
-      const found = (yield* readEffects(store, paths.database, { running: false, limit: counted })).length
+      const found = (yield* readEffects(store, paths, { running: false, limit: counted })).length
       if (found === 0) return [ok("effects", "none is in doubt")]
       const many =
         found === counted ? `${counted} or more effects are` : found === 1 ? "1 effect is" : `${found} effects are`

@@ -4,7 +4,7 @@
 import { Effect } from "effect"
 import { painter, type Tone, traitsOf } from "../protocols/terminal/style.ts"
 import type { Invocation } from "./arguments.ts"
-import type { Check } from "./check.ts"
+import { type Check, fail } from "./check.ts"
 import { pathsOf } from "./context.ts"
 import { checkDatabase, checkOwner } from "./doctor-database.ts"
 import { checkEffects } from "./doctor-effects.ts"
@@ -12,10 +12,30 @@ import { checkAuthCommand, checkDefaultModel, checkKeys, checkSettings } from ".
 import { checkSandbox } from "./doctor-sandbox.ts"
 import { checkDirectory, checkDisk, checkNode, checkProgram, checkTerminal } from "./doctor-system.ts"
 import { checkTraces } from "./doctor-traces.ts"
-import { ExitCode } from "./exit.ts"
+import { CommandFailure, ExitCode } from "./exit.ts"
 import * as option from "./options.ts"
+import type { Paths } from "./paths.ts"
 import { runCommand } from "./runtime.ts"
+import { serverOf } from "./server.ts"
 import { loadSettings } from "./settings.ts"
+
+/** The driver of a server is loaded only where there is one. */
+const checkStorage = (paths: Paths): Effect.Effect<ReadonlyArray<Check>> =>
+  Effect.suspend(() => {
+    const server = serverOf(paths, process.env)
+    if (server === null) {
+      const checks = [checkDatabase(paths.database), checkOwner(paths.database)]
+      return Effect.map(Effect.all(checks, { concurrency: "unbounded" }), (groups) => groups.flat())
+    }
+    return Effect.flatMap(
+      Effect.promise(() => import("./doctor-postgres.ts")),
+      ({ checkServer }) => checkServer(server),
+    )
+  }).pipe(
+    Effect.catchAllDefect((fault) =>
+      fault instanceof CommandFailure ? Effect.succeed([fail("database", fault.message, "correct the variable")]) : Effect.die(fault),
+    ),
+  )
 
 const tones: Readonly<Record<Check["status"], Tone>> = { ok: "good", warn: "warning", fail: "error" }
 
@@ -29,8 +49,7 @@ export const main = (invocation: Invocation): Promise<number> => {
         [
           Effect.sync(() => [checkNode(process.versions.node)]),
           Effect.sync(() => checkSettings(paths.settingsFile, loaded)),
-          checkDatabase(paths.database),
-          checkOwner(paths.database),
+          checkStorage(paths),
           checkEffects(paths),
           Effect.all([checkSandbox(loaded.settings)]),
           checkKeys(env, loaded.settings),

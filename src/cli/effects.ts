@@ -17,7 +17,9 @@ import { pathsOf } from "./context.ts"
 import { ExitCode } from "./exit.ts"
 import { openReader } from "./node.ts"
 import * as option from "./options.ts"
+import type { Paths } from "./paths.ts"
 import { runCommand } from "./runtime.ts"
+import { serverOf } from "./server.ts"
 
 /** Columns of a call's arguments. */
 const argumentColumns = 60
@@ -51,18 +53,24 @@ export const effectLines = (views: ReadonlyArray<EffectView>, now: number, colum
   })
 }
 
+const isOwned = (file: string): boolean => {
+  const owner = readOwner(canonicalPathOf(file))
+  return owner !== null && mayBeAlive(owner)
+}
+
 /** What is in doubt in a database, whoever owns it; with `running` also what runs now. */
 export const readEffects = (
   store: StoreReads,
-  database: string,
+  paths: Paths,
   options: { readonly running: boolean; readonly limit: number },
 ): Effect.Effect<ReadonlyArray<EffectView>, ReadError> =>
   Effect.gen(function* () {
-    const owner = readOwner(canonicalPathOf(database))
-    const epoch = owner !== null && mayBeAlive(owner) ? yield* store.ownerEpoch : null
     const inDoubt = yield* store.tasksInDoubt({ limit: options.limit })
     const open = yield* store.openTasks()
-    return effectsAmong({ inDoubt, open, epoch, running: options.running }).slice(0, options.limit)
+    const over = new Set(yield* store.endedEpochs(open.map(({ fence }) => fence)))
+    const nobody = serverOf(paths, process.env) === null && !isOwned(paths.database)
+    const isOver = (fence: number): boolean => nobody || over.has(fence)
+    return effectsAmong({ inDoubt, open, isOver, running: options.running }).slice(0, options.limit)
   })
 
 export const main = (invocation: Invocation): Promise<number> =>
@@ -71,7 +79,7 @@ export const main = (invocation: Invocation): Promise<number> =>
       const paths = pathsOf(invocation)
       const store = yield* openReader(paths)
       const wanted = { running: invocation.get(option.all) === true, limit: invocation.get(option.limit) ?? 100 }
-      const views = store === null ? [] : yield* readEffects(store, paths.database, wanted)
+      const views = store === null ? [] : yield* readEffects(store, paths, wanted)
       if (invocation.get(option.json) === true) {
         process.stdout.write(`${JSON.stringify(views)}\n`)
         return ExitCode.ok

@@ -12,6 +12,7 @@ import { CommandFailure, ExitCode, usageFailure } from "./exit.ts"
 import { changeMcpConfig, loadMcpConfig, mcpConfigFile } from "./mcp-config.ts"
 import { attachSessions } from "./node.ts"
 import * as option from "./options.ts"
+import type { Paths } from "./paths.ts"
 import { runCommand } from "./runtime.ts"
 
 const unknown = (name: string, servers: JsonObject): CommandFailure => {
@@ -70,9 +71,9 @@ const saidOf: Readonly<Record<string, string>> = {
 }
 
 /** Tells a running node that a server is not what it was; null where none runs, or where the server is gone. */
-export const tellNode = (db: string, name: string) =>
+export const tellNode = (paths: Paths, name: string) =>
   Effect.gen(function* () {
-    const sessions = yield* attachSessions({ db, program: "super-pi mcp" })
+    const sessions = yield* attachSessions(paths, "super-pi mcp")
     if (sessions === null) return null
     return yield* sessions
       .restartMcpServer({ name, conversationId: null })
@@ -89,7 +90,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
   if (fault !== undefined) process.stderr.write(`super-pi: warning: ${fault}\n`)
   return runCommand(() =>
     Effect.gen(function* () {
-      const view: McpServerView | null = yield* tellNode(paths.database, name)
+      const view: McpServerView | null = yield* tellNode(paths, name)
       if (command === "restart" && view === null) {
         return yield* Effect.fail(new CommandFailure(`no running node has an MCP server "${name}"`))
       }

@@ -96,7 +96,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
   for (const fault of faults) process.stderr.write(`super-pi: warning: ${oneLine(fault)}\n`)
   return runCommand(() =>
     Effect.gen(function* () {
-      const sessions = yield* attachSessions({ db: paths.database, program: "super-pi mcp list" })
+      const sessions = yield* attachSessions(paths, "super-pi mcp list")
       const startupMs = settings.mcpStartupTimeoutMs ?? 10_000
       const views =
         sessions === null

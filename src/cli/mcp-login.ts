@@ -60,7 +60,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
     Effect.gen(function* () {
       if (invocation.path.at(-1) === "logout") {
         yield* Effect.promise(() => tokens.write(server.name, server.url, null))
-        yield* tellNode(paths.database, name)
+        yield* tellNode(paths, name)
         process.stdout.write(`${name}: the login is forgotten\n`)
         return ExitCode.ok
       }
@@ -85,7 +85,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
         process.stdout.write(`${name} wants no login\n`)
         return ExitCode.ok
       }
-      const view = yield* tellNode(paths.database, name)
+      const view = yield* tellNode(paths, name)
       process.stdout.write(`${name}: logged in${view === null ? "" : `, ${view.state.replace("_", " ")}`}\n`)
       return ExitCode.ok
     }),

@@ -17,7 +17,8 @@ import { modelSettings } from "./settings.ts"
 export const modelOf = (choice: Choice, options: NodeOptions): Effect.Effect<string | null, CommandFailure> =>
   Effect.suspend(() => {
     if (choice.latest || choice.id !== null) return Effect.succeed(null)
-    const owner = readOwner(canonicalPathOf(options.db))
+    // Nobody is attached to on a server: there it is always this process.
+    const owner = options.postgres === undefined ? readOwner(canonicalPathOf(options.db)) : null
     if (owner !== null && mayBeAlive(owner)) return Effect.succeed(null)
     const models = makeModels({
       env: options.env,

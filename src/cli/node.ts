@@ -3,11 +3,14 @@
  */
 import { existsSync } from "node:fs"
 import { Effect, type Scope } from "effect"
+import type { SessionsService } from "../actors/sessions.ts"
 import type { OpenError } from "../storage/errors.ts"
+import type { PostgresSettings } from "../storage/postgres/settings.ts"
 import type { StoreReads } from "../storage/store.ts"
 import { CommandFailure } from "./exit.ts"
 import type { Paths } from "./paths.ts"
-import type { AttachSessions, OpenNode, OpenSessions } from "./ports.ts"
+import type { OpenFailure, OpenNode, OpenSessions } from "./ports.ts"
+import { serverOf } from "./server.ts"
 
 export const openSessions: OpenSessions = (options) =>
   Effect.flatMap(
@@ -21,15 +24,36 @@ export const openNode: OpenNode = (options) =>
     (assembly) => assembly.openNode(options),
   )
 
-export const attachSessions: AttachSessions = (options) =>
+/**
+ * The sessions of the process that owns the database, which stays the owner; null where nobody does. Null on a server as well: there nobody is
+ * attached to.
+ */
+export const attachSessions = (
+  paths: Paths,
+  program: string,
+): Effect.Effect<SessionsService | null, OpenFailure, Scope.Scope> =>
+  Effect.suspend(() =>
+    serverOf(paths, process.env) !== null
+      ? Effect.succeed(null)
+      : Effect.flatMap(
+          Effect.promise(() => import("../assembly.ts")),
+          (assembly) => assembly.attachSessions({ db: paths.database, program }),
+        ),
+  )
+
+const openServerReader = (
+  settings: PostgresSettings,
+): Effect.Effect<StoreReads, OpenError | CommandFailure, Scope.Scope> =>
   Effect.flatMap(
-    Effect.promise(() => import("../assembly.ts")),
-    (assembly) => assembly.attachSessions(options),
+    Effect.promise(() => import("../storage/postgres/store.ts")),
+    ({ makePostgresReader }) => makePostgresReader({ settings }),
   )
 
 /** Reads the database beside whoever owns it. Null when there is none yet at the default place; a named one must exist. */
 export const openReader = (paths: Paths): Effect.Effect<StoreReads | null, OpenError | CommandFailure, Scope.Scope> =>
   Effect.suspend((): Effect.Effect<StoreReads | null, OpenError | CommandFailure, Scope.Scope> => {
+    const server = serverOf(paths, process.env)
+    if (server !== null) return openServerReader(server)
     if (!existsSync(paths.database)) {
       if (!paths.databaseNamed) return Effect.succeed(null)
       return Effect.fail(

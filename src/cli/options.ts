@@ -95,6 +95,16 @@ export const list = flag("list", "List what can be undone; change nothing")
 
 export const force = flag("force", "Also go over what somebody else changed since")
 
+export const to = integer("to", "VERSION", "Go to this schema version (default: the newest; 0 removes everything)", {
+  min: 0,
+  max: 1_000_000,
+  what: "a schema version (see: super-pi migrate --status)",
+})
+
+export const migrationStatus = flag("status", "Say which version it has and what is pending; change nothing")
+
+export const forceMigration = flag("force", "Also go down where conversations lose what only the newer schema holds")
+
 export const watch = flag("watch", "Keep showing it until Ctrl-C")
 
 export const noTui = flag("no-tui", "Chat line by line, also where a super-pi-tui is on the PATH")

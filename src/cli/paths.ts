@@ -22,6 +22,8 @@ export interface Paths {
   readonly database: string
   /** Whether somebody named the database, by flag or environment. */
   readonly databaseNamed: boolean
+  /** Whether it was by flag: then it is that file, whatever server the environment names. */
+  readonly databaseFlag: boolean
   readonly chatHistory: string
   /** Further roots of rules, skills, commands and hooks of the person. None by convention. */
   readonly discoveryRoots: ReadonlyArray<string>
@@ -74,6 +76,7 @@ export const resolvePaths = (
     settingsFile: path.join(configDir, "settings.json"),
     database: named === undefined ? path.join(dataDir, "super-pi.db") : absolute(named),
     databaseNamed: named !== undefined,
+    databaseFlag: given(flags.db) !== undefined,
     chatHistory: path.join(dataDir, "chat-history"),
     discoveryRoots: [...new Set(roots.filter((root) => root !== "").map(absolute))],
   }

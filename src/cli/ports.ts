@@ -6,6 +6,7 @@ import type { ClusterService } from "../actors/cluster.ts"
 import type { SessionsService } from "../actors/sessions.ts"
 import type { ExecutionMode } from "../domain/document.ts"
 import type { Observer } from "../observability/observer.ts"
+import type { PostgresSettings } from "../storage/postgres/settings.ts"
 import type { ClientFilesService } from "../tools/client-files.ts"
 import type { Settings } from "./settings.ts"
 
@@ -16,8 +17,10 @@ export interface OpenFailure {
 }
 
 export interface NodeOptions {
-  /** Absolute path of the database. */
+  /** Absolute path of the database, or of where it would be: what the node keeps outside the database is named after it. */
   readonly db: string
+  /** The server that has the database instead of that file. */
+  readonly postgres?: PostgresSettings
   readonly env: Readonly<Record<string, string | undefined>>
   readonly settings: Settings
   /** Absolute path: the workspace of conversations that name none. */

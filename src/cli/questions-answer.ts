@@ -8,7 +8,7 @@ import { type ConversationId, TaskId } from "../domain/ids.ts"
 import { mayBeAlive, readOwner } from "../storage/sqlite/owner-file.ts"
 import { canonicalPathOf } from "../storage/sqlite/paths.ts"
 import type { Invocation } from "./arguments.ts"
-import { nodeOptionsOf, pathsOf } from "./context.ts"
+import { nodeOptionsOf } from "./context.ts"
 import { ExitCode, usageFailure } from "./exit.ts"
 import { openSessions } from "./node.ts"
 import * as option from "./options.ts"
@@ -44,7 +44,7 @@ export const main = async (invocation: Invocation): Promise<number> => {
   const [id = "", ...words] = invocation.words
   const questionId = idOf(id)
   const options = nodeOptionsOf(invocation)
-  const owned = isOwned(pathsOf(invocation).database)
+  const owned = options.postgres === undefined && isOwned(options.db)
   return runCommand(() =>
     Effect.gen(function* () {
       const sessions = yield* openSessions(options)

@@ -11,6 +11,7 @@ import { attachSessions, openReader } from "./node.ts"
 import * as option from "./options.ts"
 import { jobLines, queueLines } from "./queue-read.ts"
 import { runCommand } from "./runtime.ts"
+import { serverOf } from "./server.ts"
 
 export const main = (invocation: Invocation): Promise<number> =>
   runCommand(() =>
@@ -23,10 +24,7 @@ export const main = (invocation: Invocation): Promise<number> =>
         return ExitCode.ok
       }
       // An owner that does not answer is no reason to show nothing: the database says the same without the workers.
-      const node = yield* Effect.orElseSucceed(
-        attachSessions({ db: paths.database, program: "super-pi queue" }),
-        () => null,
-      )
+      const node = yield* Effect.orElseSucceed(attachSessions(paths, "super-pi queue"), () => null)
       const stored = queueViews(store, null)
       const queues = node === null ? yield* stored : yield* Effect.orElse(node.queues, () => stored)
       const jobs = yield* store.jobs({ limit: invocation.get(option.limit) ?? 100 })
@@ -43,7 +41,9 @@ export const main = (invocation: Invocation): Promise<number> =>
       for (const [index, line] of jobLines(jobs, now, columns).entries()) {
         process.stdout.write(`${jobs[index]?.state === "discarded" ? paint("error", line) : line}\n`)
       }
-      if (node === null) process.stderr.write("no node is running on this database: its jobs wait\n")
+      // On a server there may be some: they do not say.
+      const silent = node !== null || serverOf(paths, process.env) !== null
+      if (!silent) process.stderr.write("no node is running on this database: its jobs wait\n")
       return ExitCode.ok
     }),
   )

@@ -7,12 +7,15 @@ import { Effect, Schedule } from "effect"
 import type { SessionsService } from "../actors/sessions.ts"
 import { traitsOf } from "../protocols/terminal/style.ts"
 import { renderTree } from "../protocols/terminal/tree.ts"
+import { locationOf } from "../storage/postgres/settings.ts"
 import type { Invocation } from "./arguments.ts"
 import { pathsOf } from "./context.ts"
 import { CommandFailure, ExitCode } from "./exit.ts"
 import { attachSessions } from "./node.ts"
 import * as option from "./options.ts"
+import type { Paths } from "./paths.ts"
 import { runCommand } from "./runtime.ts"
+import { serverOf } from "./server.ts"
 
 /** Between two pictures of `--watch`. */
 const refresh = "500 millis"
@@ -36,24 +39,25 @@ const show = (sessions: SessionsService, invocation: Invocation, watching: boole
 const succession = Schedule.spaced(refresh).pipe(Schedule.intersect(Schedule.recurs(20)))
 
 /** Attaches to the node that runs now. */
-const attached = (database: string) =>
-  Effect.flatMap(attachSessions({ db: database, program: "super-pi tree" }), (sessions) =>
-    sessions === null
-      ? Effect.fail(
-          new CommandFailure(
-            `no node is running on ${database}; start one with super-pi or super-pi rpc, or give its --db`,
-          ),
-        )
-      : Effect.succeed(sessions),
+const attached = (paths: Paths) =>
+  Effect.flatMap(attachSessions(paths, "super-pi tree"), (sessions) =>
+    sessions === null ? Effect.fail(new CommandFailure(nobody(paths))) : Effect.succeed(sessions),
   )
 
+const nobody = (paths: Paths): string => {
+  const server = serverOf(paths, process.env)
+  return server === null
+    ? `no node is running on ${paths.database}; start one with super-pi or super-pi rpc, or give its --db`
+    : `nodes on ${locationOf(server)} are not attached to, that works with SQLite only; super-pi cluster shows them`
+}
+
 /** Shows the tree until the node ends, then that of the node that takes over; fails when none does. */
-const watchTree = (database: string, invocation: Invocation) => {
+const watchTree = (paths: Paths, invocation: Invocation) => {
   const untilItEnds = (sessions: SessionsService) =>
     show(sessions, invocation, true).pipe(Effect.repeat(Schedule.spaced(refresh)), Effect.ignore)
-  const first = Effect.flatMap(attached(database), untilItEnds)
+  const first = Effect.flatMap(attached(paths), untilItEnds)
   const next = Effect.scoped(
-    attached(database).pipe(
+    attached(paths).pipe(
       Effect.tap((sessions) => show(sessions, invocation, true)),
       Effect.retry(succession),
       Effect.flatMap(untilItEnds),
@@ -63,12 +67,12 @@ const watchTree = (database: string, invocation: Invocation) => {
 }
 
 export const main = (invocation: Invocation): Promise<number> => {
-  const { database } = pathsOf(invocation)
+  const paths = pathsOf(invocation)
   return runCommand(() =>
     Effect.as(
       invocation.get(option.watch) === true
-        ? watchTree(database, invocation)
-        : Effect.flatMap(attached(database), (sessions) => show(sessions, invocation, false)),
+        ? watchTree(paths, invocation)
+        : Effect.flatMap(attached(paths), (sessions) => show(sessions, invocation, false)),
       ExitCode.ok,
     ),
   )

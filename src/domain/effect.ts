@@ -79,19 +79,19 @@ export const effectView = (task: Task, state: EffectState): EffectView | null =>
 }
 
 /**
- * The unsafe effects among `inDoubt` and `open` tasks, newest first. `epoch` is that of the owner that lives, null when none does: what an
- * earlier one took is cut off. `running` ones are given only where they are asked for.
+ * The unsafe effects among `inDoubt` and `open` tasks, newest first. `isOver` tells of a fence whether whoever took a task under it is gone: such
+ * a task is cut off. `running` ones are given only where they are asked for.
  */
 export const effectsAmong = (options: {
   readonly inDoubt: ReadonlyArray<Task>
   readonly open: ReadonlyArray<Task>
-  readonly epoch: number | null
+  readonly isOver: (fence: number) => boolean
   readonly running: boolean
 }): ReadonlyArray<EffectView> => {
-  const { epoch, inDoubt, open, running } = options
+  const { inDoubt, isOver, open, running } = options
   const stateOf = (task: Task): EffectState | null => {
     if (task.status !== "running" || callOf(task)?.replay !== "unsafe") return null
-    if (epoch === null || task.node === null || task.fence < epoch) return "cut_off"
+    if (task.node === null || isOver(task.fence)) return "cut_off"
     return running ? "running" : null
   }
   return [

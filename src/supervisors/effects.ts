@@ -29,7 +29,8 @@ export const makeEffects = (parts: {
       Effect.gen(function* () {
         const inDoubt = yield* orStorageFailure(store.tasksInDoubt({ limit: readAtMost }))
         const open = yield* orStorageFailure(store.openTasks())
-        const all = effectsAmong({ inDoubt, open, epoch: store.epoch, running })
+        const over = new Set(yield* orStorageFailure(store.endedEpochs(open.map(({ fence }) => fence))))
+        const all = effectsAmong({ inDoubt, open, isOver: (fence) => over.has(fence), running })
         const mine = yield* Effect.filter(all, ({ conversation_id }) =>
           conversation_id === null
             ? Effect.succeed(false)

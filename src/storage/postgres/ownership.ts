@@ -50,7 +50,8 @@ const nameOf = (program: string): string => {
   return `${program.slice(0, nameLimit - end.length)}${end}`
 }
 
-interface Holder {
+/** A process, and since when, in milliseconds since the epoch. */
+export interface Holder {
   readonly name: string
   readonly since: number
 }
@@ -59,7 +60,7 @@ const holders = `SELECT a.application_name AS name, (extract(epoch FROM a.backen
   FROM pg_locks l JOIN pg_stat_activity a USING (pid)
   WHERE l.locktype = 'advisory' AND l.granted AND l.classid = $1::bigint::oid AND l.objid = $2::bigint::oid AND l.objsubid = 2
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-  ORDER BY a.backend_start LIMIT 1`
+  ORDER BY a.backend_start LIMIT 50`
 
 const tryTake = async (client: Client, ownership: Ownership): Promise<boolean> => {
   const take = ownership === "alone" ? "pg_try_advisory_lock" : "pg_try_advisory_lock_shared"
@@ -67,8 +68,9 @@ const tryTake = async (client: Client, ownership: Ownership): Promise<boolean> =
   return rows[0]?.taken === true
 }
 
-const holderOf = async (client: Client): Promise<Holder | null> =>
-  (await client.query<Holder>(holders, [lockClass, ownerLock])).rows[0] ?? null
+/** Who works on the database, the first first. */
+export const readHolders = async (client: Client): Promise<ReadonlyArray<Holder>> =>
+  (await client.query<Holder>(holders, [lockClass, ownerLock])).rows
 
 /** A process of this machine that ended: the server is about to notice. */
 const isLeaving = ({ name }: Holder): boolean => {
@@ -92,8 +94,8 @@ const takeOn = (
 ): Effect.Effect<void, DatabaseInUse | OpenError> => {
   const look = Effect.gen(function* () {
     if (yield* attempt(location, () => tryTake(client, wanted))) return
-    const holder = yield* attempt(location, () => holderOf(client))
-    if (holder === null || isLeaving(holder)) return yield* new Changing()
+    const [holder] = yield* attempt(location, () => readHolders(client))
+    if (holder === undefined || isLeaving(holder)) return yield* new Changing()
     return yield* new DatabaseInUse({ location, holder: holder.name, since: holder.since, wanted })
   })
   return look.pipe(

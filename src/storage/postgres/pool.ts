@@ -10,11 +10,10 @@ import { type OpenError, StorageUnavailable } from "../errors.ts"
 import { clientConfig } from "./client-config.ts"
 import { openFailure } from "./failures.ts"
 import { refusePooler } from "./pooler.ts"
+import { readServer, type ServerFacts } from "./server.ts"
 import { locationOf, type PostgresSettings } from "./settings.ts"
 import { type QueueTimes, WaitJudge } from "./shedding.ts"
 
-/** The oldest major version of PostgreSQL that has all that is used (`idle_session_timeout`). */
-const oldestServer = 14
 /** Milliseconds after which a connection that nobody uses is closed. */
 const idleMs = 60_000
 /** How long closing waits for statements at work, in milliseconds. */
@@ -124,39 +123,12 @@ class SheddingPool extends Pool {
 const attempt = <A>(location: string, body: () => Promise<A>): Effect.Effect<A, OpenError> =>
   Effect.tryPromise({ try: body, catch: (cause) => openFailure(location, cause) })
 
-/** The server as it describes itself. */
-export interface ServerFacts {
-  /** For people: `18.4`. */
-  readonly version: string
-  /** Protocol of the encryption, like `TLSv1.3`; null: none. */
-  readonly tls: string | null
-}
-
-const facts = `SELECT current_setting('server_version') AS version, current_setting('server_version_num')::int AS number,
-  (SELECT version FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl) AS tls`
-
-const lookAt = async (location: string, client: PoolClient): Promise<ServerFacts> => {
-  const {
-    number = 0,
-    tls = null,
-    version = "unknown",
-  } = (await client.query<{ version: string; number: number; tls: string | null }>(facts)).rows[0] ?? {}
-  if (number < oldestServer * 10_000) {
-    throw new StorageUnavailable({
-      location,
-      cause: `the server is PostgreSQL ${version}`,
-      advice: `Use PostgreSQL ${oldestServer} or newer`,
-    })
-  }
-  return { version, tls }
-}
-
 /** Asks what the server is, over two connections; the first stays in the pool. */
 const check = async (pool: Pool, settings: PostgresSettings, applicationName: string): Promise<ServerFacts> => {
   const location = locationOf(settings)
   const one = await pool.connect()
   try {
-    const server = await lookAt(location, one)
+    const server = await readServer(location, one)
     const other = new Client(clientConfig(settings, { applicationName }))
     other.on("error", () => undefined)
     try {

@@ -41,6 +41,8 @@ export interface PostgresSettings {
   readonly queueIntervalMs: number
   /** Connects over IPv6 only. */
   readonly ipv6: boolean
+  /** Whether a node that opens the database applies the migrations that are pending. */
+  readonly autoMigrate: boolean
 }
 
 /** A variable that cannot be meant. */
@@ -55,7 +57,7 @@ export class InvalidSetting extends Data.TaggedError("InvalidSetting")<{
   }
 }
 
-export type Env = Readonly<Record<string, string | undefined>>
+type Env = Readonly<Record<string, string | undefined>>
 type Read<A> = Either.Either<A, InvalidSetting>
 
 const invalid = (variable: string, expected: string, got: string): Read<never> =>
@@ -73,9 +75,10 @@ const wholeNumber = (env: Env, variable: string, otherwise: number, [min, max]: 
     : invalid(variable, `${what} from ${min} to ${max}`, shown(value))
 }
 
-const flag = (env: Env, variable: string): Read<boolean> => {
+const flag = (env: Env, variable: string, otherwise: boolean): Read<boolean> => {
   const value = text(env, variable)
-  if (value === null || /^(false|0|no)$/i.test(value)) return Either.right(false)
+  if (value === null) return Either.right(otherwise)
+  if (/^(false|0|no)$/i.test(value)) return Either.right(false)
   return /^(true|1|yes)$/i.test(value) ? Either.right(true) : invalid(variable, "true or false", shown(value))
 }
 
@@ -127,13 +130,26 @@ export const postgresSettings = (env: Env): Either.Either<PostgresSettings, Inva
       poolSize: yield* wholeNumber(env, "POOL_SIZE", 10, [1, 1_000], "connections"),
       queueTargetMs: yield* wholeNumber(env, "SUPER_PI_DB_QUEUE_TARGET", 50, [1, 60_000], "milliseconds"),
       queueIntervalMs: yield* wholeNumber(env, "SUPER_PI_DB_QUEUE_INTERVAL", 1_000, [10, 600_000], "milliseconds"),
-      ipv6: yield* flag(env, "SUPER_PI_DB_IPV6"),
+      ipv6: yield* flag(env, "SUPER_PI_DB_IPV6", false),
+      // many nodes of a production start at once, and its schema changes in a step of its own
+      autoMigrate: yield* flag(env, "SUPER_PI_AUTO_MIGRATE", text(env, "NODE_ENV") !== "production"),
     }
   })
 
 /** Settings for a URL, for programs that embed this one; what it leaves out is as in {@link postgresSettings}. */
 export const settingsOfUrl = (url: string): Either.Either<PostgresSettings, InvalidSetting> =>
   postgresSettings({ DATABASE_URL: url })
+
+const backends = ["sqlite", "postgres"]
+
+/** The server that the environment names, or null: SUPER_PI_STORAGE_BACKEND is `sqlite`, as it is where nothing is said. */
+export const serverSettings = (env: Env): Either.Either<PostgresSettings | null, InvalidSetting> => {
+  const backend = text(env, "SUPER_PI_STORAGE_BACKEND") ?? "sqlite"
+  if (backend === "postgres") return postgresSettings(env)
+  return backends.includes(backend)
+    ? Either.right(null)
+    : invalid("SUPER_PI_STORAGE_BACKEND", backends.join(" or "), shown(backend))
+}
 
 /** The database as a URL without secrets, for messages. */
 export const locationOf = ({ database, host, port, user }: PostgresSettings): string => {
