@@ -17,7 +17,7 @@ export const NodeInfo = Schema.Struct({
 })
 export type NodeInfo = typeof NodeInfo.Type
 
-export class ReadNodeInfo extends Rpc.make("ReadNodeInfo", { success: NodeInfo }) {}
+class ReadNodeInfo extends Rpc.make("ReadNodeInfo", { success: NodeInfo }) {}
 
 export const NodeRpcs = RpcGroup.make(ReadNodeInfo)
 

@@ -9,7 +9,7 @@ import { Data, Effect } from "effect"
 import type { ClusterTls } from "../../domain/cluster-settings.ts"
 
 /** A file of the certificates cannot be used. */
-export class PeerTlsFault extends Data.TaggedError("PeerTlsFault")<{
+class PeerTlsFault extends Data.TaggedError("PeerTlsFault")<{
   readonly variable: string
   readonly path: string
   readonly detail: string
