@@ -46,3 +46,15 @@ export const observer = ({ url }: { readonly url: string }): Effect.Effect<pg.Cl
     }),
     (client) => Effect.promise(() => client.end().catch(() => undefined)),
   )
+
+const tables =
+  "names artifacts jobs document_revisions documents submissions tasks entries conversations adoptions nodes"
+const sequences = "fences seqs conversation_ids entry_ids task_ids submission_ids document_ids job_ids"
+
+/** Takes a database back to how it was after its migrations: faster than a new one. */
+export const emptied = (client: pg.Client): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    const emptying = tables.split(" ").map((table) => `DELETE FROM ${table}`)
+    const restarting = sequences.split(" ").map((sequence) => `SELECT setval('${sequence}', 1, false)`)
+    await client.query([...emptying, ...restarting].join("; "))
+  })

@@ -82,16 +82,13 @@ const takeConversation = (writer: Writer, ids: Ids) => (id: ConversationId) =>
       : Exit.succeed(token)
   })
 
-/**
- * Opens a node on the database: gives it an epoch, and a connection that only it writes on. Closing the scope writes what is queued and ends the
- * epoch. Fails where migrations are pending, and where the database is newer or not ours.
- */
-export const makePostgresNode = (
+/** A node whose reads go through a pool that is open already, on a database of this program's schema. */
+export const makeNodeOn = (
+  { location, sql }: Pick<PostgresPool, "location" | "sql">,
   options: PostgresStoreOptions,
 ): Effect.Effect<PostgresStoreServices, OpenError, Scope.Scope> =>
   Effect.gen(function* () {
     const { alone = false, held = () => null, node, patienceMs = defaultPatience, settings } = options
-    const { location, sql } = yield* openDatabase(settings, `super-pi reads ${node.name}`)
     const config = () => ({
       ...clientConfig(settings, { applicationName: `super-pi writer ${node.name}` }),
       connectionTimeoutMillis: connectLimit,
@@ -118,6 +115,17 @@ export const makePostgresNode = (
     }
     return { store, cluster: clusterStore(reads, location, writer) }
   })
+
+/**
+ * Opens a node on the database: gives it an epoch, and a connection that only it writes on. Closing the scope writes what is queued and ends the
+ * epoch. Fails where migrations are pending, and where the database is newer or not ours.
+ */
+export const makePostgresNode = (
+  options: PostgresStoreOptions,
+): Effect.Effect<PostgresStoreServices, OpenError, Scope.Scope> =>
+  Effect.flatMap(openDatabase(options.settings, `super-pi reads ${options.node.name}`), (pool) =>
+    makeNodeOn(pool, options),
+  )
 
 /** {@link makePostgresNode} without what only clusters need. */
 export const makePostgresStore = (options: PostgresStoreOptions): Effect.Effect<StoreService, OpenError, Scope.Scope> =>
