@@ -22,7 +22,7 @@ const cluster = Effect.gen(function* () {
   for (const node of [here, there]) {
     yield* node.sessions.open({ conversationId: null, agent: {}, title: null, requestId: null })
   }
-  const holder = yield* Ref.make<Holder>("here")
+  let now: Holder = "here"
   let reachable = true
   let around: (sessions: SessionsService) => SessionsOver<OwnerGone> = (sessions) => sessions
   const sessions = routedSessions({
@@ -33,8 +33,9 @@ const cluster = Effect.gen(function* () {
       ),
     whereabouts: {
       self: 1,
-      ofConversation: () => Ref.get(holder),
-      ofTask: () => Ref.get(holder),
+      // as of the moment at which it is asked
+      ofConversation: () => Effect.succeed(now),
+      ofTask: () => Effect.succeed(now),
       conversationOf: () => Effect.succeed(id),
     },
   })
@@ -42,7 +43,10 @@ const cluster = Effect.gen(function* () {
     here,
     there,
     sessions,
-    hold: (by: Holder) => Ref.set(holder, by),
+    hold: (by: Holder) =>
+      Effect.sync(() => {
+        now = by
+      }),
     reach: (can: boolean) => {
       reachable = can
     },

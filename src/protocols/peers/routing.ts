@@ -94,7 +94,8 @@ export const routedSessions = ({ here, link, whereabouts }: RoutingParts): Sessi
       ),
     })
 
-  const at = (id: ConversationId): SessionsService => via(whereabouts.ofConversation(id))
+  // Asked anew at every attempt.
+  const at = (id: ConversationId): SessionsService => via(Effect.suspend(() => whereabouts.ofConversation(id)))
   /** Where the conversation of a task is; here where there is none, which says so. */
   const atTask = (id: TaskId): Effect.Effect<SessionsService, Failure> =>
     Effect.map(whereabouts.conversationOf(id), (conversation) => (conversation === null ? here : at(conversation)))
@@ -118,7 +119,7 @@ export const routedSessions = ({ here, link, whereabouts }: RoutingParts): Sessi
     undo: (payload) => at(payload.conversationId).undo(payload),
     answer: (payload) => Effect.flatMap(atTask(payload.questionId), (sessions) => sessions.answer(payload)),
     settleEffect: (payload) => Effect.flatMap(atTask(payload.taskId), (sessions) => sessions.settleEffect(payload)),
-    changeTask: (payload) => via(whereabouts.ofTask(payload.change.task)).changeTask(payload),
+    changeTask: (payload) => via(Effect.suspend(() => whereabouts.ofTask(payload.change.task))).changeTask(payload),
     addMcpServers: (payload) => at(payload.conversationId).addMcpServers(payload),
     mcpServers: (payload) =>
       payload.conversationId === null ? here.mcpServers(payload) : at(payload.conversationId).mcpServers(payload),

@@ -25,6 +25,8 @@ import { watchdog } from "./watchdog.ts"
 
 /** How long work of a shard may take to end when the shard goes to another node, in ms; beyond that it goes on there. */
 const moveGraceMs = 5_000
+/** Places that are remembered: they never change. */
+const placesKept = 50_000
 /** Between two looks at what is left while draining, in ms. */
 const lookMs = 50
 /** A question to the database after a pause, in ms. */
@@ -109,15 +111,13 @@ export const makeMember = (parts: MemberParts): Member => {
     return Effect.succeed(holder === null || holder === epoch ? "nobody" : { epoch: holder })
   }
 
-  const holderOfConversation = (id: ConversationId): Effect.Effect<Holder, Failure> => {
+  const placeOf = (id: ConversationId): Effect.Effect<number | null, Failure> => {
     const known = places.get(id)
-    if (known !== undefined) return holderAt(known)
-    return Effect.flatMap(orStorageFailure(clusterStore.placeOfConversation(id)), (place) => {
-      if (place !== null) {
-        if (places.size >= 50_000) places.clear()
-        places.set(id, place)
-      }
-      return holderAt(place)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.tap(orStorageFailure(clusterStore.placeOfConversation(id)), (place) => {
+      if (place === null) return
+      if (places.size >= placesKept) places.clear()
+      places.set(id, place)
     })
   }
 
@@ -158,7 +158,7 @@ export const makeMember = (parts: MemberParts): Member => {
       return machines
     },
     machines: Effect.suspend(() => machines?.count ?? Effect.succeed(0)),
-    holderOfConversation,
+    holderOfConversation: (id) => Effect.flatMap(placeOf(id), holderAt),
     holderOfTask: (id) => Effect.flatMap(orStorageFailure(clusterStore.placeOfTask(id)), holderAt),
     isDraining: () => draining,
     drain,
