@@ -17,6 +17,8 @@ import type { PeersService } from "./service.ts"
 
 /** How long a call waits for a place to have a holder that answers, in ms. */
 const patienceMs = 30_000
+/** How long a connection is waited for before it is asked anew who holds the place, in ms: it may be another node by then. */
+const linkMs = 250
 /** Between two attempts, in ms. */
 const pauseMs = 50
 
@@ -54,7 +56,8 @@ export const routedSessions = ({ here, link, whereabouts }: RoutingParts): Sessi
     Effect.flatMap(find, (found): Effect.Effect<Current, Failure> => {
       if (found === "here") return Effect.succeed(hereNow)
       if (found === "nobody") return again(find, until)
-      return Effect.matchEffect(link(found.epoch), {
+      const linked = Effect.timeoutFail(link(found.epoch), { duration: linkMs, onTimeout: () => "slow" as const })
+      return Effect.matchEffect(linked, {
         onFailure: () => again(find, until),
         onSuccess: (sessions: SessionsOver<OwnerGone>) =>
           Effect.succeed({ sessions, instance: String(found.epoch) } satisfies Current),
