@@ -12,17 +12,16 @@ import { checkAuthCommand, checkDefaultModel, checkKeys, checkSettings } from ".
 import { checkSandbox } from "./doctor-sandbox.ts"
 import { checkDirectory, checkDisk, checkNode, checkProgram, checkTerminal } from "./doctor-system.ts"
 import { checkTraces } from "./doctor-traces.ts"
-import { CommandFailure, ExitCode } from "./exit.ts"
+import { ExitCode } from "./exit.ts"
 import * as option from "./options.ts"
 import type { Paths } from "./paths.ts"
 import { runCommand } from "./runtime.ts"
-import { serverOf } from "./server.ts"
+import { serverNamed } from "./server.ts"
 import { loadSettings } from "./settings.ts"
 
 /** The driver of a server is loaded only where there is one. */
 const checkStorage = (paths: Paths): Effect.Effect<ReadonlyArray<Check>> =>
-  Effect.suspend(() => {
-    const server = serverOf(paths, process.env)
+  Effect.flatMap(serverNamed(paths), (server) => {
     if (server === null) {
       const checks = [checkDatabase(paths.database), checkOwner(paths.database)]
       return Effect.map(Effect.all(checks, { concurrency: "unbounded" }), (groups) => groups.flat())
@@ -31,11 +30,7 @@ const checkStorage = (paths: Paths): Effect.Effect<ReadonlyArray<Check>> =>
       Effect.promise(() => import("./doctor-postgres.ts")),
       ({ checkServer }) => checkServer(server),
     )
-  }).pipe(
-    Effect.catchAllDefect((fault) =>
-      fault instanceof CommandFailure ? Effect.succeed([fail("database", fault.message, "correct the variable")]) : Effect.die(fault),
-    ),
-  )
+  }).pipe(Effect.catchAll(({ message }) => Effect.succeed([fail("database", message, "correct the variable")])))
 
 const tones: Readonly<Record<Check["status"], Tone>> = { ok: "good", warn: "warning", fail: "error" }
 

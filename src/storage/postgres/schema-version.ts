@@ -68,6 +68,6 @@ export const requireSchema = async (location: string, client: Queries): Promise<
   throw new StorageUnavailable({
     location,
     cause: `its schema has version ${version}, this program needs ${needed}`,
-    advice: "Run `super-pi migrate`, or set SUPER_PI_AUTO_MIGRATE=true",
+    advice: "Run `super-pi migrate`",
   })
 }
