@@ -4,7 +4,6 @@
  * connections, then the node, then its epoch.
  */
 import { randomUUID } from "node:crypto"
-import { networkInterfaces } from "node:os"
 import { Context, Effect, Layer, type Redacted } from "effect"
 import { orStorageFailure } from "./actors/conversation/failures.ts"
 import type { SessionsService, Target } from "./actors/sessions.ts"
@@ -13,7 +12,8 @@ import { version } from "./cli/package.ts"
 import type { NodeOptions, OpenedNode } from "./cli/ports.ts"
 import { type ClusterSettings, nodeNameAt } from "./domain/cluster-settings.ts"
 import { ServiceFailure } from "./domain/failure.ts"
-import { type HostPort, parseHostPort, renderHostPort } from "./domain/host-port.ts"
+import { parseHostPort, renderHostPort } from "./domain/host-port.ts"
+import { advertisedAddress } from "./protocols/peers/address.ts"
 import { makePeers } from "./protocols/peers/peers.ts"
 import { routedSessions, type Whereabouts } from "./protocols/peers/routing.ts"
 import { listenPeers } from "./protocols/peers/serve.ts"
@@ -42,24 +42,6 @@ export interface ClusterNodeOptions extends NodeOptions {
   readonly postgres: PostgresSettings
   /** Told once, with one line, when this node is no member any more and its process must end. */
   readonly onLost: (why: string) => Effect.Effect<void>
-}
-
-/** The first address of this machine that others can reach; loopback where there is none. */
-const ownAddress = (): string => {
-  const all = Object.values(networkInterfaces()).flatMap((some) => some ?? [])
-  const found = all.find((one) => !one.internal && one.family === "IPv4") ?? all.find((one) => !one.internal)
-  return found?.address ?? "127.0.0.1"
-}
-
-const anyAddress: ReadonlySet<string> = new Set(["0.0.0.0", "::"])
-
-/** Where other nodes reach this one: what is said, else the host of its name, else where it listens, else an address of the machine. */
-const advertised = ({ advertise, listen, name }: ClusterSettings, port: number): HostPort => {
-  if (advertise !== null) return advertise
-  const named = name?.includes("@") === true ? parseHostPort(name, port) : null
-  if (named !== null) return { host: named.host, port }
-  const { host } = listen
-  return { host: host === null || anyAddress.has(host) ? ownAddress() : host, port }
 }
 
 const notJoined = (cause: Error): ServiceFailure =>
@@ -100,7 +82,7 @@ export const openCluster = (options: ClusterNodeOptions) =>
     yield* prepareSchema(postgres)
     yield* ownDatabase(postgres, { as: "clustered", program: options.program })
     const listener = yield* listenPeers({ ...settings.listen, tls })
-    const address = advertised(settings, listener.port)
+    const address = advertisedAddress(settings, listener.port)
     const name = nodeNameAt(settings, address)
     const shards = yield* newShards
     const { cluster: clusterStore, store } = yield* makePostgresNode({

@@ -35,7 +35,7 @@ export const advertisedAddress = (
 ): HostPort => {
   if (advertise !== null) return advertise
   const named = name?.includes("@") ? parseHostPort(name, port) : null
-  if (named !== null) return named
+  if (named !== null) return { host: named.host, port }
   const host = listen.host === null || everywhere.includes(listen.host) ? machineAddress(interfaces) : listen.host
   return { host, port }
 }

@@ -17,6 +17,7 @@ describe("the address of a node", () => {
 
   it("is the host of its name, or the one that it listens on", () => {
     expect(advertisedAddress({ ...settings, name: "super_pi@node-b" }, 2, [four])).toEqual({ host: "node-b", port: 2 })
+    expect(advertisedAddress({ ...settings, name: "super_pi@b:9" }, 2, [four])).toEqual({ host: "b", port: 2 })
     expect(advertisedAddress({ ...settings, name: "node-b" }, 2, [four])).toEqual({ host: "10.0.0.5", port: 2 })
     const listen = { host: "192.0.2.1", port: 2 }
     expect(advertisedAddress({ ...settings, listen }, 2, [four])).toEqual({ host: "192.0.2.1", port: 2 })

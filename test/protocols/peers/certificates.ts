@@ -1,5 +1,6 @@
 /** Certificates for tests, made on the spot: a CA, and what it signs. X.509 version 3 with P-256 keys, valid from 2020 to 2049. */
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto"
+import { isIP } from "node:net"
 
 export interface Issued {
   /** PEM. */
@@ -11,7 +12,8 @@ export interface Issued {
 export interface Authority {
   /** PEM. */
   readonly ca: string
-  readonly issue: (name: string) => Issued
+  /** `hosts`: what else it is good for, names or addresses. */
+  readonly issue: (name: string, hosts?: ReadonlyArray<string>) => Issued
 }
 
 const tagged = (tag: number, ...parts: ReadonlyArray<Uint8Array>): Buffer => {
@@ -39,6 +41,33 @@ const authority = tagged(
     ),
   ),
 )
+
+/** The 16 bytes of an IPv6 address. */
+const sixteen = (address: string): Buffer => {
+  const [left = "", right = ""] = address.split("::")
+  const groups = (part: string) => part.split(":").filter((group) => group !== "")
+  const [before, after] = [groups(left), groups(right)]
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => "0")
+  return bytesOf([...before, ...zeros, ...after].map((group) => group.padStart(4, "0")).join(""))
+}
+
+const generalName = (host: string): Buffer => {
+  switch (isIP(host)) {
+    case 4:
+      return tagged(0x87, Buffer.from(host.split(".").map(Number)))
+    case 6:
+      return tagged(0x87, sixteen(host))
+    default:
+      return tagged(0x82, Buffer.from(host))
+  }
+}
+
+/** subjectAltName; nothing where there is none. */
+const alternatives = (hosts: ReadonlyArray<string>): Buffer => {
+  if (hosts.length === 0) return Buffer.alloc(0)
+  const names = tagged(0x04, sequence(...hosts.map(generalName)))
+  return tagged(0xa3, sequence(sequence(tagged(0x06, bytesOf("551d11")), names)))
+}
 
 const pem = (der: Uint8Array) => {
   const lines =
@@ -68,10 +97,10 @@ export const makeAuthority = (name: string): Authority => {
   const own = generateKeyPairSync("ec", { namedCurve: "P-256" })
   return {
     ca: certificate(name, own.privateKey, name, own.publicKey, authority),
-    issue: (subject) => {
+    issue: (subject, hosts = []) => {
       const pair = generateKeyPairSync("ec", { namedCurve: "P-256" })
       return {
-        cert: certificate(name, own.privateKey, subject, pair.publicKey, Buffer.alloc(0)),
+        cert: certificate(name, own.privateKey, subject, pair.publicKey, alternatives(hosts)),
         key: pair.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
       }
     },
