@@ -7,8 +7,9 @@ import { type ArtifactContent, Artifacts, refused } from "./artifacts.ts"
 import { writeAtomically } from "./atomic-write.ts"
 import { defineTool, toolFailure } from "./define.ts"
 import { describeBinary, sniffImage } from "./file-kind.ts"
-import { FileLocks } from "./file-lock.ts"
+import type { FileLocks } from "./file-lock.ts"
 import { maxImageChars, maxImageSide, outputChars, sizeText } from "./limits.ts"
+import { whileLocked } from "./locked.ts"
 import { textIn } from "./media-type.ts"
 import { attempt, target } from "./target.ts"
 import type { ToolFailure, ToolResult, Workspace } from "./tool.ts"
@@ -63,9 +64,7 @@ const written = (
 ): Effect.Effect<ToolResult, ToolFailure, FileLocks> =>
   Effect.gen(function* () {
     const first = yield* target(name, workspace, path, "write")
-    const locks = yield* FileLocks
-    return yield* locks.withLock(
-      [first.canonical],
+    return yield* whileLocked(name, workspace, [first.canonical], (sure) =>
       Effect.gen(function* () {
         // Again, now that nobody else writes.
         const file = yield* target(name, workspace, path, "write")
@@ -75,7 +74,7 @@ const written = (
             : "a device, pipe or socket"
           return yield* Effect.fail(toolFailure(name, `${path}: expected a file, got ${got}.`))
         }
-        const write = attempt(name, path, () => writeAtomically(file.canonical, content, file.stat))
+        const write = attempt(name, path, () => writeAtomically(file.canonical, content, file.stat, sure))
         yield* Effect.uninterruptible(write)
         const facts = { name: artifact.name, path: file.display, size: artifact.size, created: file.stat === null }
         const how = file.stat === null ? "Created" : "Overwrote"

@@ -20,8 +20,16 @@ const makeDirectories = async (directory: string): Promise<void> => {
   })
 }
 
-/** Writes `bytes` to the canonical path; `before` is the file that it replaces, or null for a new one. */
-export const writeAtomically = async (path: string, bytes: Uint8Array, before: Stats | null): Promise<void> => {
+/**
+ * Writes `bytes` to the canonical path; `before` is the file that it replaces, or null for a new one. `sure` is asked when all but the
+ * replacement is done: nothing changes where it rejects.
+ */
+export const writeAtomically = async (
+  path: string,
+  bytes: Uint8Array,
+  before: Stats | null,
+  sure: () => Promise<void>,
+): Promise<void> => {
   const directory = dirname(path)
   if (before === null) await makeDirectories(directory)
   const folder = await openInside(directory, constants.O_RDONLY | constants.O_DIRECTORY)
@@ -38,6 +46,7 @@ export const writeAtomically = async (path: string, bytes: Uint8Array, before: S
       } finally {
         await handle.close()
       }
+      await sure()
       await rename(temporary, join(place, basename(path)))
     } catch (error) {
       await rm(temporary, { force: true }).catch(() => undefined)

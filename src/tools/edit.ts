@@ -9,9 +9,9 @@ import { writeAtomically } from "./atomic-write.ts"
 import { clientText } from "./client-files.ts"
 import { defineTool, toolFailure } from "./define.ts"
 import type { EditFault, EditOutput } from "./edits.ts"
-import { FileLocks } from "./file-lock.ts"
 import { readWhole } from "./file-text.ts"
 import { counted, diffLines, editBytes, sizeText, textWork } from "./limits.ts"
+import { whileLocked } from "./locked.ts"
 import { sandboxed } from "./sandboxed.ts"
 import { attempt, type ExistingPath, fileTarget } from "./target.ts"
 import { decodeText, detectFormat, encodeText, sampleBytes, type TextFormat } from "./text-encoding.ts"
@@ -139,9 +139,7 @@ const execute = (args: typeof Parameters.Type, context: ToolContext) =>
     const { workspace } = context
     const instead = "Give the name of a file in it."
     const first = yield* fileTarget(name, workspace, args.path, instead, "write")
-    const locks = yield* FileLocks
-    return yield* locks.withLock(
-      [first.canonical],
+    return yield* whileLocked(name, workspace, [first.canonical], (sure) =>
       Effect.gen(function* () {
         const file = yield* fileTarget(name, workspace, args.path, instead, "write")
         const { format, content } = yield* load(file, context)
@@ -152,7 +150,9 @@ const execute = (args: typeof Parameters.Type, context: ToolContext) =>
           return yield* Effect.fail(rejected(edited.faults, file.display, edits.length > 1))
         }
         const bytes = encodeText(edited.text, format)
-        yield* Effect.uninterruptible(attempt(name, args.path, () => writeAtomically(file.canonical, bytes, file.stat)))
+        yield* Effect.uninterruptible(
+          attempt(name, args.path, () => writeAtomically(file.canonical, bytes, file.stat, sure)),
+        )
         return present(file, edited, format)
       }),
     )

@@ -101,6 +101,8 @@ export interface Workspace {
   readonly confined: boolean
   /** Further roots of a confined workspace; paths are relative to the first. */
   readonly also?: ReadonlyArray<string>
+  /** Other nodes work on the same files: who writes one holds its lock among all of them. */
+  readonly shared?: boolean
   /** Environment of commands; secrets of the node are not in it. */
   readonly env?: Readonly<Record<string, string>>
   /** Walls of the operating system around commands. Absent: none. */

@@ -8,9 +8,9 @@ import type { Json } from "../domain/json.ts"
 import { text } from "../domain/message.ts"
 import { writeAtomically } from "./atomic-write.ts"
 import { defineTool, toolFailure } from "./define.ts"
-import { FileLocks } from "./file-lock.ts"
 import { readWhole } from "./file-text.ts"
 import { counted, diffLines, editBytes, textWork } from "./limits.ts"
+import { whileLocked } from "./locked.ts"
 import { Sandbox } from "./sandbox.ts"
 import { attempt, target } from "./target.ts"
 import { decodeText, detectFormat } from "./text-encoding.ts"
@@ -40,9 +40,7 @@ const diffOf = (before: string, after: string) =>
 const execute = (args: typeof Parameters.Type, { workspace }: ToolContext) =>
   Effect.gen(function* () {
     const first = yield* target(name, workspace, args.path, "write")
-    const locks = yield* FileLocks
-    return yield* locks.withLock(
-      [first.canonical],
+    return yield* whileLocked(name, workspace, [first.canonical], (sure) =>
       Effect.gen(function* () {
         // Again, now that nobody else writes: it may have come into being while waiting.
         const file = yield* target(name, workspace, args.path, "write")
@@ -67,7 +65,9 @@ const execute = (args: typeof Parameters.Type, { workspace }: ToolContext) =>
             before = format === undefined ? undefined : decodeText(old, format)
           }
         }
-        yield* Effect.uninterruptible(attempt(name, args.path, () => writeAtomically(file.canonical, bytes, stat)))
+        yield* Effect.uninterruptible(
+          attempt(name, args.path, () => writeAtomically(file.canonical, bytes, stat, sure)),
+        )
         const lines = linesIn(args.content)
         const size = `${counted(lines, "line")}, ${counted(bytes.length, "byte")}`
         const was = before === undefined ? "" : `; it had ${counted(linesIn(before), "line")}`

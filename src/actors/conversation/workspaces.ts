@@ -54,7 +54,7 @@ export class Workspaces {
       case "local":
         return { root: cwd, confined, ...walls }
       case "shared":
-        return { root: spec.root, confined: true, ...walls }
+        return { root: spec.root, confined: true, shared: true, ...walls }
       case "scratch":
         return { root: this.scratchOf(spec), confined: true, ...walls }
       case "none":
