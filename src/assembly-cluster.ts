@@ -23,9 +23,12 @@ import { ClusterStore } from "./storage/cluster-port.ts"
 import { prepareSchema } from "./storage/postgres/auto-migrate.ts"
 import { lockClient } from "./storage/postgres/lock-client.ts"
 import { ownDatabase } from "./storage/postgres/ownership.ts"
+import { postgresPathLocks } from "./storage/postgres/path-locks.ts"
 import { type RosterNode, readSystem } from "./storage/postgres/roster.ts"
 import type { PostgresSettings } from "./storage/postgres/settings.ts"
+import { postgresSignals } from "./storage/postgres/signals.ts"
 import { makePostgresNode } from "./storage/postgres/store.ts"
+import { Signals } from "./storage/signal-port.ts"
 import { Store, type StoreService } from "./storage/store.ts"
 import { Clustering } from "./supervisors/cluster/clustering.ts"
 import { discoveryOf } from "./supervisors/cluster/discovery/discovery.ts"
@@ -33,6 +36,7 @@ import { type Member, makeMember, newShards, placedStore } from "./supervisors/c
 import { Placement } from "./supervisors/cluster/placement.ts"
 import { busyHere, memberService } from "./supervisors/cluster/service.ts"
 import { idleSessionSeconds } from "./supervisors/cluster/sharding.ts"
+import { PathLocks } from "./tools/path-locks.ts"
 
 /** Between two looks at who is alive, for the connections, in ms. */
 const lookMs = 250
@@ -40,9 +44,19 @@ const lookMs = 250
 export interface ClusterNodeOptions extends NodeOptions {
   readonly cluster: ClusterSettings
   readonly postgres: PostgresSettings
+  /** For programs that come and go: on any free port, and without shards where other nodes are there to take them. */
+  readonly guest: boolean
   /** Told once, with one line, when this node is no member any more and its process must end. */
   readonly onLost: (why: string) => Effect.Effect<void>
 }
+
+/** Beside the node of this machine, whose name and port it must not take. */
+const asGuest = (settings: ClusterSettings): ClusterSettings => ({
+  ...settings,
+  name: null,
+  advertise: null,
+  listen: { ...settings.listen, port: 0 },
+})
 
 const notJoined = (cause: Error): ServiceFailure =>
   new ServiceFailure({
@@ -77,7 +91,8 @@ const whereaboutsOf = (member: Member, store: StoreService): Whereabouts => ({
 /** Opens a node of the cluster until the scope closes; it takes part when it answers. */
 export const openCluster = (options: ClusterNodeOptions) =>
   Effect.gen(function* () {
-    const { cluster: settings, postgres } = options
+    const { guest, postgres } = options
+    const settings = guest ? asGuest(options.cluster) : options.cluster
     const tls = settings.tls === null ? null : yield* loadPeerTls(settings.tls)
     yield* prepareSchema(postgres)
     yield* ownDatabase(postgres, { as: "clustered", program: options.program })
@@ -92,7 +107,15 @@ export const openCluster = (options: ClusterNodeOptions) =>
     })
     const { epoch } = store
     const locks = yield* lockClient(postgres, epoch, idleSessionSeconds).pipe(Effect.mapError(notJoined))
-    const member = makeMember({ store, clusterStore, locks, shards, drainMs: settings.drainMs, onLost: options.onLost })
+    const member = makeMember({
+      store,
+      clusterStore,
+      locks,
+      shards,
+      drainMs: settings.drainMs,
+      guest,
+      onLost: options.onLost,
+    })
     const self: PeerIdentity = {
       name,
       epoch,
@@ -133,6 +156,8 @@ export const openCluster = (options: ClusterNodeOptions) =>
     const services = Context.make(Store, placedStore(store, clusterStore, shards)).pipe(
       Context.add(ClusterStore, clusterStore),
       Context.add(Placement, shards),
+      Context.add(Signals, yield* postgresSignals(postgres)),
+      Context.add(PathLocks, yield* postgresPathLocks(postgres)),
       Context.add(Clustering, { gate: member.gate, stateOf, join }),
     )
     const sessions = yield* buildNode(options.db, options, Layer.succeedContext(services))

@@ -5,13 +5,13 @@
 import { homedir, hostname } from "node:os"
 import { Clock, Effect } from "effect"
 import { openSessions } from "./assembly.ts"
+import { joinCluster } from "./assembly-join.ts"
 import { openReader } from "./cli/node.ts"
 import { version } from "./cli/package.ts"
 import { resolvePaths } from "./cli/paths.ts"
 import type { NodeOptions, OpenNode } from "./cli/ports.ts"
-import { type ClusterSettings, clusterSettings, refusedBackend } from "./domain/cluster-settings.ts"
+import { type ClusterSettings, clusterSettings } from "./domain/cluster-settings.ts"
 import { ServiceFailure } from "./domain/failure.ts"
-import { postgresSettings } from "./storage/postgres/settings.ts"
 import { readOwner } from "./storage/sqlite/owner-file.ts"
 import { canonicalPathOf } from "./storage/sqlite/paths.ts"
 import { makeAlone } from "./supervisors/alone.ts"
@@ -50,29 +50,8 @@ const alone = (options: NodeOptions, { drainMs, name }: ClusterSettings) =>
     })
   })
 
-/** What ends the process when the cluster goes on without this node: nothing that it still does would count. */
-const lostExit = 70
-
-const endProcess = (why: string): Effect.Effect<void> =>
-  Effect.sync(() => {
-    process.stderr.write(`super-pi: this node is no member of the cluster any more: ${why}\n`)
-    process.exit(lostExit)
-  })
-
-const clustered = (options: NodeOptions, cluster: ClusterSettings) =>
-  Effect.gen(function* () {
-    const refused = refusedBackend(cluster, backendOf(options.env))
-    if (refused !== null) return yield* refused
-    const postgres = yield* postgresSettings(options.env)
-    const { openCluster } = yield* Effect.promise(() => import("./assembly-cluster.ts"))
-    return yield* openCluster({ ...options, cluster, postgres, onLost: endProcess })
-  })
-
-const backendOf = ({ SUPER_PI_STORAGE_BACKEND: backend = "" }: NodeOptions["env"]) =>
-  backend.trim() === "postgres" ? "postgres" : "sqlite"
-
 /** See {@link OpenNode}. Fails with the first variable that is wrong. */
 export const openNode: OpenNode = (options) =>
   Effect.flatMap(clusterSettings(options.env), (settings) =>
-    settings.discovery.strategy === "none" ? alone(options, settings) : clustered(options, settings),
+    settings.discovery.strategy === "none" ? alone(options, settings) : joinCluster(options, settings, false),
   )

@@ -6,9 +6,11 @@
 import { randomUUID } from "node:crypto"
 import { Effect, type Scope } from "effect"
 import type { SessionsService } from "./actors/sessions.ts"
+import { joinCluster } from "./assembly-join.ts"
 import { buildNode } from "./assembly-services.ts"
 import { version } from "./cli/package.ts"
 import type { AttachSessions, NodeOptions, OpenSessions } from "./cli/ports.ts"
+import { clusterSettings } from "./domain/cluster-settings.ts"
 import type { Failure } from "./domain/failure.ts"
 import { attachedSessions } from "./protocols/attach/derive.ts"
 import type { Peer } from "./protocols/attach/handshake.ts"
@@ -39,8 +41,15 @@ const attach = (socket: string, self: Peer) =>
     (module) => module.attach({ socket, self }),
   )
 
-/** Owns the database, or attaches to its owner; see {@link OpenSessions}. */
-export const openSessions: OpenSessions = (options) => {
+/** Owns the database, attaches to its owner, or joins the cluster as a guest; see {@link OpenSessions}. */
+export const openSessions: OpenSessions = (options) =>
+  Effect.flatMap(clusterSettings(options.env), (settings) =>
+    settings.discovery.strategy === "none"
+      ? openAlone(options)
+      : Effect.map(joinCluster(options, settings, true), ({ sessions }) => sessions),
+  )
+
+const openAlone: OpenSessions = (options) => {
   const { postgres } = options
   if (postgres !== undefined) {
     return Effect.flatMap(

@@ -21,7 +21,7 @@ export interface ClusterStoreService {
   /** The place of a conversation; null where there is none. */
   readonly placeOfConversation: (id: ConversationId) => Effect.Effect<number | null, ReadError>
   readonly placeOfTask: (id: TaskId) => Effect.Effect<number | null, ReadError>
-  /** Conversations of these shards with an open task or a queued submission, oldest first. */
+  /** Conversations of these shards with an open task that is not parked, oldest first: those that are to go on by themselves. */
   readonly busyConversations: (shards: ReadonlyArray<number>) => Effect.Effect<ReadonlyArray<ConversationId>, ReadError>
   /**
    * Takes over the open tasks at these shards. The fence of those of applications (`isWorkflow` in `domain/task-rules.ts`) is raised in the

@@ -20,9 +20,9 @@ const atShards = (place: string): string => `${place} % ${shardCount} + 1 = ANY(
 export const clusterStatements = {
   placeOfConversation: "SELECT place FROM conversations WHERE id = $1",
   placeOfTask: "SELECT place FROM tasks WHERE id = $1",
+  // one whose tasks are all parked waits for a person
   busyConversations: `SELECT c.id FROM conversations c WHERE ${atShards("c.place")} AND c.id IN (
-      SELECT conversation FROM tasks WHERE status IN ${openStatuses} AND conversation IS NOT NULL
-      UNION ALL SELECT conversation FROM submissions WHERE status IN ('queued', 'placed')
+      SELECT conversation FROM tasks WHERE status IN ${openStatuses} AND conversation IS NOT NULL AND parked IS NULL
     ) ORDER BY c.id`,
   // a message where nothing works, since it was sent; a due job, since it is due; a task that nobody may go on with, since its node ended
   oldestUnserved: `SELECT min(since) AS since FROM (

@@ -64,9 +64,17 @@ export const readRoster = (sql: SqlClient): Effect.Effect<ReadonlyArray<RosterNo
 export const markDraining = (sql: SqlClient, epoch: number): Effect.Effect<void, SqlError> =>
   Effect.asVoid(sql.unsafe("UPDATE nodes SET draining = true WHERE epoch = $1", [epoch]))
 
-/** Makes a node a member of the cluster, once it listens. */
-export const joinCluster = (sql: SqlClient, epoch: number, address: string): Effect.Effect<void, SqlError> =>
-  Effect.asVoid(sql.unsafe("UPDATE nodes SET address = $2, clustered = true WHERE epoch = $1", [epoch, address]))
+/** Makes a node a member of the cluster, once it listens; `guest`: without shards as long as there are others that take them. */
+export const joinCluster = (
+  sql: SqlClient,
+  { address, epoch, guest }: { readonly epoch: number; readonly address: string; readonly guest: boolean },
+): Effect.Effect<void, SqlError> =>
+  Effect.gen(function* () {
+    const others = guest ? yield* readRoster(sql) : []
+    const draining = others.some((node) => node.alive && !node.draining && node.epoch !== epoch)
+    const update = "UPDATE nodes SET address = $2, clustered = true, draining = $3 WHERE epoch = $1"
+    yield* sql.unsafe(update, [epoch, address, draining])
+  })
 
 const system = `SELECT (SELECT oid FROM pg_database WHERE datname = current_database())::text
   || '-' || (SELECT applied_at FROM schema_migrations WHERE version = 1)::text AS system`

@@ -42,6 +42,8 @@ export interface MemberParts {
   readonly shards: Shards
   /** For running turns once it drains, in ms. */
   readonly drainMs: number
+  /** Takes no shards where other nodes are there to take them: for programs that come and go. */
+  readonly guest: boolean
   /** Told once, with one line, when this node is no member any more. */
   readonly onLost: (why: string) => Effect.Effect<void>
 }
@@ -165,7 +167,7 @@ export const makeMember = (parts: MemberParts): Member => {
     join: (address) =>
       Effect.gen(function* () {
         if (machines !== null) yield* machines.begin
-        yield* joinCluster(locks, epoch, address)
+        yield* joinCluster(locks, { epoch, address, guest: parts.guest })
         yield* joinSharding({
           epoch,
           roster,
