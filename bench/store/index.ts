@@ -13,6 +13,7 @@ import type { Synchronous } from "../../src/storage/sqlite/connection.ts"
 import { makeSqliteReader, makeSqliteStore } from "../../src/storage/sqlite/store.ts"
 import type { Commit, StoreService } from "../../src/storage/store.ts"
 import { median, type Row } from "../row.ts"
+import { postgresRows } from "./postgres.ts"
 import { openRaw, type RawWriter } from "./raw.ts"
 import { type Ids, oneCommit } from "./rows.ts"
 
@@ -209,6 +210,7 @@ export const rows = async (only?: string): Promise<ReadonlyArray<Row>> => {
       ...(await commits(directory, "NORMAL")),
       ...(await commits(directory, "FULL")),
       ...(await reads(directory)),
+      ...(await postgresRows()),
     ]
     return all.filter((each) => only === undefined || each.name.includes(only))
   } finally {
