@@ -1,5 +1,5 @@
 /**
- * Path locks (`tools/path-locks.ts`) as advisory locks of one session per node. The connection is opened by the first call that needs it:
+ * Path locks (`domain/path-lock.ts`) as advisory locks of one session per node. The connection is opened by the first call that needs it:
  *
  *   closed → open (asked for a sign of life every few seconds) → closed, when it was not used for a while, is lost, or does not answer
  *
@@ -11,7 +11,7 @@
 import { createHash } from "node:crypto"
 import { Deferred, Effect, FiberId, Random, Schedule, type Scope } from "effect"
 import { Client } from "pg"
-import { PathLockLost, type PathLocksService } from "../../tools/path-locks.ts"
+import { PathLockLost, type PathLocksService } from "../../domain/path-lock.ts"
 import { clientConfig } from "./client-config.ts"
 import { openFailure } from "./failures.ts"
 import { locationOf, type PostgresSettings } from "./settings.ts"
