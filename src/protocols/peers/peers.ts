@@ -22,6 +22,8 @@ const defaultWaitMs = 2000
 /** The pauses between attempts, in milliseconds: doubled from the first to the last. */
 const firstPauseMs = 100
 const lastPauseMs = 2000
+/** Attempts in a row, some 15 s, after which people are told of what may still pass by itself. */
+const toldAfter = 12
 /** How long a node may take to say how it is, in milliseconds. */
 const infoMs = 2000
 
@@ -37,6 +39,8 @@ interface Candidate {
   resting: boolean
   lastError: string | null
   failures: number
+  /** What the log was told last; null: nothing since it was connected. */
+  told: string | null
   /** Ends the pause before the next attempt. */
   hurry: Deferred.Deferred<void>
 }
@@ -69,11 +73,11 @@ export const makePeers = (options: PeersOptions): Effect.Effect<PeersService, ne
     const hasFailed = (candidate: Candidate, fault: PeerFault) =>
       Effect.gen(function* () {
         candidate.failures++
-        if (candidate.lastError !== fault.message) {
-          const line = `no connection to a node: ${fault.message}`
-          yield* isLasting(fault.reason) ? Effect.logWarning(line) : Effect.logDebug(line)
-        }
         candidate.lastError = fault.message
+        if (candidate.told !== fault.message && (isLasting(fault.reason) || candidate.failures >= toldAfter)) {
+          candidate.told = fault.message
+          yield* Effect.logWarning(`no connection to a node: ${fault.message}`)
+        }
         yield* announce
         yield* pause(candidate, Math.min(lastPauseMs, firstPauseMs * 2 ** Math.min(candidate.failures - 1, 10)))
       })
@@ -86,6 +90,7 @@ export const makePeers = (options: PeersOptions): Effect.Effect<PeersService, ne
         candidate.connectedSince = yield* Clock.currentTimeMillis
         candidate.lastError = null
         candidate.failures = 0
+        candidate.told = null
         yield* announce
         yield* Effect.logInfo(`connected to ${line}`)
         yield* connection.gone
@@ -234,6 +239,7 @@ const newCandidate = (key: string, address: HostPort): Candidate => ({
   resting: false,
   lastError: null,
   failures: 0,
+  told: null,
   hurry: Deferred.unsafeMake(FiberId.none),
 })
 

@@ -86,9 +86,12 @@ const acceptor = (
       Effect.gen(function* () {
         const from = socket.remoteAddress ?? "?"
         const wire = makeWire(socket, maxHandshakeLine)
-        greetings++
         const peer = yield* greet(wire, "server", from, options).pipe(
-          Effect.ensuring(Effect.sync(() => greetings--)),
+          Effect.ensuring(
+            Effect.sync(() => {
+              greetings--
+            }),
+          ),
           Effect.catchAll((fault) =>
             Effect.sync(() => {
               if (isLasting(fault.reason)) log.tell(from, `a connection was turned away: ${fault.message}`)
@@ -103,9 +106,13 @@ const acceptor = (
 
     const connections = yield* FiberSet.make<void>()
     const fork = yield* FiberSet.runtime(connections)<never>()
-    return (socket) => {
-      if (greetings >= maxGreetings) socket.destroy()
-      else fork(converse(socket))
+    return (socket): void => {
+      if (greetings >= maxGreetings) {
+        socket.destroy()
+        return
+      }
+      greetings++
+      fork(converse(socket))
     }
   })
 
