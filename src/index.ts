@@ -86,6 +86,8 @@ export {
 } from "./storage/documents/errors.ts"
 export type { DocumentOwner, DocumentTarget } from "./storage/documents/target.ts"
 export * from "./storage/errors.ts"
+export type { DatabaseInUse } from "./storage/postgres/ownership.ts"
+export { InvalidSetting, type PostgresSettings, postgresSettings } from "./storage/postgres/settings.ts"
 export { OwnedElsewhere } from "./storage/sqlite/ownership.ts"
 export { SqliteReader, SqliteStore, type SqliteStoreOptions } from "./storage/sqlite/store.ts"
 export * from "./storage/store.ts"
@@ -100,6 +102,7 @@ export {
   type StorageOption,
   type SuperPiOptions,
 } from "./super-pi-options.ts"
+export type { DatabaseServer } from "./super-pi-server.ts"
 export * as Supervisors from "./supervisors/index.ts"
 export { tasksLayer } from "./supervisors/tasks.ts"
 export { defineTool, effectInDoubt, type ToolDefinition, toolFailure } from "./tools/define.ts"

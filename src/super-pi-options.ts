@@ -4,7 +4,7 @@
  */
 import { stat } from "node:fs/promises"
 import { isAbsolute } from "node:path"
-import { Effect, type Layer, Schema } from "effect"
+import { Effect, Either, type Layer, Schema } from "effect"
 import type { Policy } from "./actors/conversation/machine/data.ts"
 import { type QueueOptions, queueSettings } from "./actors/queue/settings.ts"
 import type { QueueWorker } from "./actors/queue/worker.ts"
@@ -21,6 +21,7 @@ import type { ModelsOptions } from "./models/service.ts"
 import type { Observer } from "./observability/observer.ts"
 import type { ArtifactStore } from "./storage/artifacts.ts"
 import type { Store } from "./storage/store.ts"
+import { type DatabaseServer, serverSettingsOf } from "./super-pi-server.ts"
 import { BuiltinTools } from "./tools/builtin-tools.ts"
 import type { Tool } from "./tools/tool.ts"
 import type { WorkspaceSettings } from "./tools/workspace-settings.ts"
@@ -47,7 +48,7 @@ export interface DatabaseFile {
 }
 
 /** `memory` is for tests: nothing outlives the layer. A layer brings an engine of the application's own. */
-export type StorageOption = DatabaseFile | "memory" | Layer.Layer<Store, unknown, unknown>
+export type StorageOption = DatabaseFile | DatabaseServer | "memory" | Layer.Layer<Store, unknown, unknown>
 
 /** What `Models` is made from; `env` is `process.env` where it is not given. A layer brings a service of the application's own. */
 export type ModelsOption = Partial<ModelsOptions> | Layer.Layer<Models, unknown, unknown>
@@ -196,6 +197,10 @@ const optionFault = (options: AnyOptions): InvalidOptions | null => {
   if (node === "") return fault("node", "a name", quoted(node))
   if (typeof storage === "object" && "path" in storage && storage.path === "") {
     return fault("storage.path", "the path of a database file", quoted(storage.path))
+  }
+  if (typeof storage === "object" && ("url" in storage || "postgres" in storage)) {
+    const settings = serverSettingsOf(storage)
+    if (Either.isLeft(settings)) return fault("storage.url", settings.left.expected, settings.left.got)
   }
   return queueFault(options)
 }

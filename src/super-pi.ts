@@ -4,7 +4,7 @@
  */
 import { randomUUID } from "node:crypto"
 import { homedir } from "node:os"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Either, Layer } from "effect"
 import type { SessionSummary } from "./actors/contract.ts"
 import { ConversationSettings } from "./actors/conversation/settings.ts"
 import { ActorSystem } from "./actors/kernel/index.ts"
@@ -29,6 +29,7 @@ import { ArtifactStore } from "./storage/artifacts.ts"
 import { Documents } from "./storage/documents/documents.ts"
 import type { OpenError } from "./storage/errors.ts"
 import { MemoryStore } from "./storage/memory/store.ts"
+import type { DatabaseInUse } from "./storage/postgres/ownership.ts"
 import { claim, type Lease, type OwnedElsewhere } from "./storage/sqlite/ownership.ts"
 import { SqliteStore } from "./storage/sqlite/store.ts"
 import type { Store } from "./storage/store.ts"
@@ -44,6 +45,7 @@ import {
   type StorageOption,
   type SuperPiOptions,
 } from "./super-pi-options.ts"
+import { serverSettingsOf, serverStore } from "./super-pi-server.ts"
 import { artifactsLayer } from "./supervisors/artifacts.ts"
 import { nodeLayer } from "./supervisors/node.ts"
 import { workersLayer } from "./supervisors/workers.ts"
@@ -75,7 +77,7 @@ export interface SuperPiService {
 }
 
 /** Why the layer was not built; layers among the options add what they fail with. */
-export type SuperPiError = InvalidOptions | InvalidDeclaration | OwnedElsewhere | OpenError | Failure
+export type SuperPiError = InvalidOptions | InvalidDeclaration | OwnedElsewhere | DatabaseInUse | OpenError | Failure
 
 /** What the layer provides. */
 export type SuperPiServices =
@@ -91,8 +93,8 @@ export type SuperPiServices =
 
 export class SuperPi extends Context.Tag("super-pi/SuperPi")<SuperPi, SuperPiService>() {
   /**
-   * Everything, over one storage. A database file is owned while the layer lives: another process, or a second layer, fails with
-   * `OwnedElsewhere`. Open work goes on as soon as it is built. Released, it stops cleanly; what runs goes on at the next start.
+   * Everything, over one storage. A database is owned while the layer lives: another process, or a second layer, fails with
+   * `OwnedElsewhere`, or with `DatabaseInUse` where it is a server's. Open work goes on as soon as it is built. Released, it stops cleanly; what runs goes on at the next start.
    */
   static layer<
     const T extends ReadonlyArray<Tool<unknown>> = readonly [],
@@ -141,7 +143,7 @@ const superPiLayer = (options: AnyOptions): Layer.Layer<SuperPiServices, unknown
         }),
       )
       const base = Layer.mergeAll(
-        storeLayer(storage, lease),
+        storeLayer(options, lease),
         modelsLayer(options.models ?? {}, defaults.model),
         settings,
         Layer.sync(QueueConfig, () => queueSettings(options.queues)),
@@ -172,8 +174,15 @@ const superPiLayer = (options: AnyOptions): Layer.Layer<SuperPiServices, unknown
     }),
   )
 
-const storeLayer = (storage: StorageOption, lease: Lease | null): Layer.Layer<Store, unknown, unknown> => {
+const storeLayer = (
+  { node, program = defaultProgram, storage }: AnyOptions,
+  lease: Lease | null,
+): Layer.Layer<Store, unknown, unknown> => {
   if (storage === "memory") return MemoryStore.layer()
+  if ("url" in storage || "postgres" in storage) {
+    // checked with the options
+    return serverStore(Either.getOrThrow(serverSettingsOf(storage)), { node, program })
+  }
   if (!("path" in storage)) return storage
   return SqliteStore.layer({ path: lease?.path ?? storage.path, synchronous: storage.synchronous ?? "NORMAL" })
 }
