@@ -84,21 +84,39 @@ const submission = (row: Row) => ({
   seq: row.seq,
 })
 
-/** Reads the whole database; fails where a row does not decode. */
+/** Rows of an engine as they are in its tables, in id order. */
+export interface StoredRows extends Pick<World, "damage" | "seq"> {
+  readonly conversations: ReadonlyArray<Row>
+  readonly entries: ReadonlyArray<Row>
+  readonly tasks: ReadonlyArray<Row>
+  readonly submissions: ReadonlyArray<Row>
+}
+
+/** Fails where a row does not decode. */
+export const decodeWorld = ({ conversations, damage, entries, seq, submissions, tasks }: StoredRows): World => ({
+  damage,
+  conversations: conversations.map((row) => Number(row.id)),
+  entries: entries.map((row) => Schema.decodeUnknownSync(Entry)(entry(row))),
+  tasks: tasks.map((row) => Schema.decodeUnknownSync(Task)(task(row))),
+  submissions: submissions.map((row) => Schema.decodeUnknownSync(Submission)(submission(row))),
+  seq,
+})
+
+/** Reads a whole SQLite database. */
 export const readWorld = (path: string): World => {
   const db = new Database(path, { readonly: true, fileMustExist: true })
   try {
     const rows = (table: string): ReadonlyArray<Row> => db.prepare<[], Row>(`SELECT * FROM ${table} ORDER BY id`).all()
     const damage = db.pragma("integrity_check") as ReadonlyArray<{ readonly integrity_check: string }>
     const seq = db.prepare<[], { value: number }>("SELECT value FROM meta WHERE name = 'seq'").get()
-    return {
+    return decodeWorld({
       damage: damage.map((row) => row.integrity_check).filter((line) => line !== "ok"),
-      conversations: rows("conversations").map((row) => Number(row.id)),
-      entries: rows("entries").map((row) => Schema.decodeUnknownSync(Entry)(entry(row))),
-      tasks: rows("tasks").map((row) => Schema.decodeUnknownSync(Task)(task(row))),
-      submissions: rows("submissions").map((row) => Schema.decodeUnknownSync(Submission)(submission(row))),
+      conversations: rows("conversations"),
+      entries: rows("entries"),
+      tasks: rows("tasks"),
+      submissions: rows("submissions"),
       seq: seq?.value ?? 0,
-    }
+    })
   } finally {
     db.close()
   }
