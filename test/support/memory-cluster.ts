@@ -15,21 +15,14 @@ import { applyCommit } from "../../src/storage/memory/state.ts"
 import { type MemoryDatabase, memoryDatabase, memoryReads } from "../../src/storage/memory/store.ts"
 import type { SignalsService } from "../../src/storage/signal-port.ts"
 import type { Commit, IdsByKind, StoreService } from "../../src/storage/store.ts"
-import type { PlacementListener, PlacementService } from "../../src/supervisors/cluster/placement.ts"
+import { type HandPlacement, handPlacement } from "./hand-placement.ts"
 
 /** One node's view of the database and of the others. */
-export interface ClusterNode {
+export interface ClusterNode extends HandPlacement {
   readonly name: string
   readonly store: StoreService
   readonly places: ClusterStoreService
-  readonly placement: PlacementService
   readonly signals: SignalsService
-  /** Shards come to it. */
-  readonly gain: (shards: ReadonlyArray<number>) => Effect.Effect<void>
-  /** It gives shards up; completes when its work there has stopped. */
-  readonly leave: (shards: ReadonlyArray<number>, graceMs?: number) => Effect.Effect<void>
-  /** What a node that is cut off does not notice: its shards went, and nobody told it. */
-  readonly forget: Effect.Effect<void>
   /** Its epoch is over: everything that still comes from it is refused. */
   readonly fence: Effect.Effect<void>
 }
@@ -59,9 +52,8 @@ export class MemoryCluster {
   node(name: string): ClusterNode {
     const { database } = this
     const epoch = ++database.epoch
-    const held = new Set<number>()
-    const listeners = new Set<PlacementListener>()
-    const holds = (place: number) => held.has(shardOf(place))
+    const hand = handPlacement()
+    const { holds } = hand.placement
     const owned = Effect.suspend(() =>
       this.ended.has(epoch) ? new Fenced({ what: name, held: epoch, current: database.epoch }) : Effect.void,
     )
@@ -140,24 +132,11 @@ export class MemoryCluster {
       fenceOff: (other) => Effect.sync(() => void this.ended.add(other)),
       oldestUnserved: Effect.succeed(null),
     }
-    const tellAll = (what: (listener: PlacementListener) => Effect.Effect<void>) =>
-      Effect.suspend(() => Effect.forEach([...listeners], what, { concurrency: "unbounded", discard: true }))
     return {
+      ...hand,
       name,
       store,
       places,
-      placement: {
-        held: () => [...held],
-        holds,
-        listen: (listener) =>
-          Effect.acquireRelease(
-            Effect.suspend(() => {
-              listeners.add(listener)
-              return held.size === 0 ? Effect.void : listener.gained([...held])
-            }),
-            () => Effect.sync(() => listeners.delete(listener)),
-          ),
-      },
       signals: {
         tell: (signals) => {
           if (this.deaf) return
@@ -175,17 +154,6 @@ export class MemoryCluster {
             ),
           ),
       },
-      gain: (shards) =>
-        Effect.suspend(() => {
-          for (const shard of shards) held.add(shard)
-          return tellAll((listener) => listener.gained(shards))
-        }),
-      leave: (shards, graceMs = 0) =>
-        Effect.suspend(() => {
-          for (const shard of shards) held.delete(shard)
-          return tellAll((listener) => listener.leaving(shards, graceMs))
-        }),
-      forget: Effect.sync(() => void listeners.clear()),
       fence: Effect.sync(() => void this.ended.add(epoch)),
     }
   }
