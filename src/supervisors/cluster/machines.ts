@@ -6,7 +6,7 @@
  *    still works then is stopped too: it goes on elsewhere from what is committed.
  * 3. Open work of shards that came goes on without being asked for; what could not start is tried again.
  */
-import { Duration, Effect, Option, type Scope } from "effect"
+import { Duration, Effect, Option, Schedule, type Scope } from "effect"
 import { orStorageFailure } from "../../actors/conversation/failures.ts"
 import type { ConversationMessage } from "../../actors/conversation/messages.ts"
 import { ask, shutdown, stop } from "../../actors/kernel/index.ts"
@@ -27,6 +27,8 @@ const stopMs = 5_000
 const sweepEvery = Duration.seconds(5)
 /** Before a conversation that did not start, or ended again, is tried once more, in ms. */
 const againMs = 30_000
+/** One that does not start, for example because the database is away, is tried again a few times first. */
+const startAgain = Schedule.intersect(Schedule.exponential(Duration.millis(100)), Schedule.recurs(5))
 /** Places remembered. */
 const placesKept = 50_000
 /** Conversations started at once. */
@@ -132,6 +134,7 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
   const start = (id: ConversationId): Effect.Effect<void> => {
     triedAt.set(id, now())
     return get(id).pipe(
+      Effect.retry({ schedule: startAgain, while: (failure) => !isMoved(failure) }),
       Effect.catchAll((failure) =>
         isMoved(failure) ? Effect.void : Effect.logError(`conversation ${id} was not resumed: ${failure.message}`),
       ),

@@ -3,14 +3,15 @@
  * 1. Runners are the nodes whose lock connection is alive (`storage/postgres/roster.ts`): a killed node is out within one look, a paused or
  *    cut off one when the server ends its idle session. Draining nodes are members without shards.
  * 2. Shards come into use when their lock is taken, and their lock goes only after their work has stopped.
- * 3. A refresh that fails is no loss yet: while the server is away nobody can take a lock. Only after {@link toleranceMs} work is stopped.
+ * 3. A refresh that fails or is slow is no loss yet: while the server is away nobody can take a lock. Only after {@link toleranceMs} work is
+ *    stopped.
  */
-import type { PersistenceError } from "@effect/cluster/ClusterError"
+import { PersistenceError } from "@effect/cluster/ClusterError"
 import { Runner } from "@effect/cluster/Runner"
 import { RunnerAddress } from "@effect/cluster/RunnerAddress"
 import type { RunnerStorage } from "@effect/cluster/RunnerStorage"
 import type { ShardId } from "@effect/cluster/ShardId"
-import { Effect } from "effect"
+import { Effect, Exit, Fiber, Option, type Scope } from "effect"
 import type { RosterNode } from "../../storage/postgres/roster.ts"
 import type { Roster } from "./roster.ts"
 import type { Shards } from "./shards.ts"
@@ -19,7 +20,11 @@ import type { Shards } from "./shards.ts"
 export const shardGroup = "default"
 
 /** How long refreshes may fail before this node's locks count as lost, in ms; less than the server's patience with an idle session. */
-export const toleranceMs = 6_000
+const toleranceMs = 6_500
+/** How long a refresh is waited for, in ms; less than the library's own deadline. */
+const patienceMs = 3_000
+
+const noAnswer = new PersistenceError({ cause: new Error("the locks were not refreshed in time") })
 
 /** The address of a node as a runner. Every life of a node is another runner. */
 export const runnerAddress = (epoch: number): RunnerAddress => RunnerAddress.make({ host: `node-${epoch}`, port: 1 })
@@ -30,6 +35,8 @@ const runnerOf = (node: RosterNode): readonly [Runner, boolean] => [
 ]
 
 export interface RunnerStorageParts {
+  /** In which refreshes go on that are slow. */
+  readonly scope: Scope.Scope
   readonly base: RunnerStorage["Type"]
   readonly look: Effect.Effect<ReadonlyArray<RosterNode>, PersistenceError>
   readonly roster: Roster
@@ -46,8 +53,13 @@ export interface RunnerStorageParts {
 const numbers = (ids: Iterable<ShardId>): ReadonlyArray<number> => [...ids].map(({ id }) => id)
 
 export const placedRunnerStorage = (parts: RunnerStorageParts): RunnerStorage["Type"] => {
-  const { base, graceMs, look, now, roster, shards } = parts
+  const { base, graceMs, look, now, roster, scope, shards } = parts
   let refreshedAt = now()
+  /** A refresh that has not come back yet, and for which shards it was. */
+  let pending: {
+    readonly asked: ReadonlySet<number>
+    readonly fiber: Fiber.RuntimeFiber<Array<ShardId>, PersistenceError>
+  } | null = null
   /** All of them use one connection, which takes one question at a time. */
   const inTurn = Effect.unsafeMakeSemaphore(1).withPermits(1)
 
@@ -68,18 +80,27 @@ export const placedRunnerStorage = (parts: RunnerStorageParts): RunnerStorage["T
         return shards.gain(numbers(got).filter((shard) => wanted.has(shard)))
       }),
     refresh: (address, ids) =>
-      inTurn(base.refresh(address, ids)).pipe(
-        Effect.tap((kept) => {
-          refreshedAt = now()
-          const asked = numbers(ids)
-          const have = new Set(numbers(kept))
-          return lose(asked.filter((shard) => !have.has(shard)))
-        }),
-        Effect.catchAllCause((cause) => {
-          if (now() - refreshedAt < toleranceMs) return Effect.succeed([...ids])
-          return Effect.zipRight(lose(shards.all()), Effect.failCause(cause))
-        }),
-      ),
+      Effect.gen(function* () {
+        // Not interrupted where it is slow: that would take the connection with its locks away.
+        pending ??= {
+          asked: new Set(numbers(ids)),
+          fiber: yield* Effect.forkIn(inTurn(base.refresh(address, ids)), scope),
+        }
+        const { asked, fiber } = pending
+        const done = yield* Fiber.await(fiber).pipe(Effect.timeoutOption(patienceMs))
+        if (Option.isSome(done)) {
+          pending = null
+          if (Exit.isSuccess(done.value)) {
+            refreshedAt = now()
+            const have = new Set(numbers(done.value.value))
+            yield* lose([...asked].filter((shard) => shards.has(shard) && !have.has(shard)))
+            return [...done.value.value, ...[...ids].filter(({ id }) => !asked.has(id) && !have.has(id))]
+          }
+        }
+        if (now() - refreshedAt < toleranceMs) return [...ids]
+        yield* lose(shards.all())
+        return yield* Option.isSome(done) ? done.value : Effect.fail(noAnswer)
+      }),
     release: (address, id) => Effect.zipRight(shards.leave([id.id], graceMs()), inTurn(base.release(address, id))),
     releaseAll: (address) => Effect.zipRight(shards.leave(shards.all(), graceMs()), inTurn(base.releaseAll(address))),
   }

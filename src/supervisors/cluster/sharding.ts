@@ -2,7 +2,7 @@
  * The sharding of `@effect/cluster` over the database of the cluster: it alone decides which node holds which shard. Nothing else of it is
  * used: calls between nodes go over connections of our own, and what runs at a place is found in storage, not in messages.
  *
- * Times, and why: runners are looked at every 250 ms (failover begins then); locks are refreshed every 2 s, well within the 7 s after which
+ * Times, and why: runners are looked at every 250 ms (failover begins then); locks are refreshed every 4 s, within the 8 s after which
  * the server ends a session that says nothing; 15 s is what the library asks for and nothing depends on.
  */
 import { PersistenceError } from "@effect/cluster/ClusterError"
@@ -20,7 +20,7 @@ import { readRoster } from "../../storage/postgres/roster.ts"
 import { placedRunnerStorage, type RunnerStorageParts, runnerAddress, shardGroup } from "./runner-storage.ts"
 
 /** Seconds after which the server ends a lock connection from which nothing comes. */
-export const idleSessionSeconds = 7
+export const idleSessionSeconds = 8
 
 /** Numbers the lock under which the library makes its tables: nodes that start together would race. */
 const tablesLock = 0x53_75_50_69
@@ -29,7 +29,7 @@ const config: Partial<ShardingConfig.ShardingConfig["Type"]> = {
   availableShardGroups: [shardGroup],
   assignedShardGroups: [shardGroup],
   shardsPerGroup: shardCount,
-  shardLockRefreshInterval: "2 seconds",
+  shardLockRefreshInterval: "4 seconds",
   shardLockExpiration: "15 seconds",
   refreshAssignmentsInterval: "250 millis",
   entityMessagePollInterval: "250 millis",
@@ -37,7 +37,7 @@ const config: Partial<ShardingConfig.ShardingConfig["Type"]> = {
   simulateRemoteSerialization: false,
 }
 
-export interface ShardingParts extends Omit<RunnerStorageParts, "base" | "look"> {
+export interface ShardingParts extends Omit<RunnerStorageParts, "base" | "look" | "scope"> {
   readonly epoch: number
 }
 
@@ -62,7 +62,7 @@ export const joinSharding = (parts: ShardingParts): Effect.Effect<void, Error, S
             )
           }),
         )
-        return placedRunnerStorage({ ...parts, base, look: PersistenceError.refail(readRoster(sql)) })
+        return placedRunnerStorage({ ...parts, base, scope, look: PersistenceError.refail(readRoster(sql)) })
       }),
     )
     const messages = Layer.succeed(MessageStorage, noMessages)
