@@ -1,10 +1,11 @@
 /**
  * Where `super-pi cluster` learns how a cluster is: from the gateway of one of its nodes, or beside the nodes from what they share.
  */
-import { Effect, Schema, type Scope } from "effect"
+import { Clock, Effect, Schema, type Scope } from "effect"
 import type { ClusterStatus } from "../domain/cluster.ts"
 import { type Env, envValue } from "../models/settings.ts"
 import { ClusterView } from "../protocols/cluster/view.ts"
+import type { PostgresSettings } from "../storage/postgres/settings.ts"
 import { readOwner } from "../storage/sqlite/owner-file.ts"
 import { canonicalPathOf } from "../storage/sqlite/paths.ts"
 import { makeAlone } from "../supervisors/alone.ts"
@@ -13,6 +14,7 @@ import { attachSessions, openReader } from "./node.ts"
 import { version } from "./package.ts"
 import type { Paths } from "./paths.ts"
 import type { OpenFailure } from "./ports.ts"
+import { serverNamed } from "./server.ts"
 
 /** How long a node may take to answer, in ms. */
 const answerMs = 10_000
@@ -103,6 +105,22 @@ const askFile = (paths: Paths): Effect.Effect<ClusterStatus, CommandFailure | Op
     return yield* cluster.status
   })
 
+/** Reads what the nodes share. */
+const askServer = (server: PostgresSettings): Effect.Effect<ClusterStatus, CommandFailure | OpenFailure> =>
+  Effect.gen(function* () {
+    const { lookAtCluster } = yield* Effect.promise(() => import("../storage/postgres/cluster-look.ts"))
+    const status = yield* lookAtCluster(server, yield* Clock.currentTimeMillis)
+    if (status.members.length > 0) return status
+    const { locationOf } = yield* Effect.promise(() => import("../storage/postgres/settings.ts"))
+    return yield* Effect.fail(
+      new CommandFailure(`no node is running on ${locationOf(server)}; start one with super-pi node, or give --url`),
+    )
+  })
+
 /** Learns it beside the nodes: from the shared database, or from the one process that has the file. */
-export const askOwner = (paths: Paths): Effect.Effect<ClusterStatus, CommandFailure | OpenFailure, Scope.Scope> =>
-  askFile(paths)
+export const askBeside = (paths: Paths): Effect.Effect<ClusterStatus, CommandFailure | OpenFailure, Scope.Scope> =>
+  Effect.flatMap(
+    serverNamed(paths),
+    (server): Effect.Effect<ClusterStatus, CommandFailure | OpenFailure, Scope.Scope> =>
+      server === null ? askFile(paths) : askServer(server),
+  )

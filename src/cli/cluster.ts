@@ -6,7 +6,7 @@ import { envValue } from "../models/settings.ts"
 import { clusterView } from "../protocols/cluster/view.ts"
 import { clusterLines } from "../protocols/terminal/cluster.ts"
 import type { Invocation } from "./arguments.ts"
-import { askGateway, askOwner } from "./cluster-source.ts"
+import { askBeside, askGateway } from "./cluster-source.ts"
 import { pathsOf } from "./context.ts"
 import { ExitCode } from "./exit.ts"
 import * as option from "./options.ts"
@@ -17,7 +17,7 @@ export const main = (invocation: Invocation): Promise<number> => {
   const url = invocation.get(option.url) ?? envValue(env, "SUPER_PI_GATEWAY_URL")
   return runCommand(() =>
     Effect.gen(function* () {
-      const status = yield* url === undefined ? askOwner(pathsOf(invocation)) : askGateway(url, env)
+      const status = yield* url === undefined ? askBeside(pathsOf(invocation)) : askGateway(url, env)
       const text =
         invocation.get(option.json) === true
           ? JSON.stringify(clusterView(status))

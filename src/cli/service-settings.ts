@@ -6,6 +6,7 @@ import { Either } from "effect"
 import { type ClusterSettings, clusterSettings, refusedBackend } from "../domain/cluster-settings.ts"
 import { shown } from "../domain/shown.ts"
 import { type Env, envValue } from "../models/settings.ts"
+import { serverSettings } from "../storage/postgres/settings.ts"
 
 /** Where a node serves unless somebody says. */
 export const defaultGatewayPort = 4000
@@ -35,8 +36,8 @@ export const readPort = (word: string): number | null => {
   return port >= 0 && port <= 65_535 ? port : null
 }
 
-/** Left: the faults, each one line that names the variable. */
-export const serviceSettings = (env: Env): Either.Either<ServiceSettings, ReadonlyArray<string>> => {
+/** Left: the faults, each one line that names the variable. `file`: the database is one that a flag names. */
+export const serviceSettings = (env: Env, file = false): Either.Either<ServiceSettings, ReadonlyArray<string>> => {
   const faults: Array<string> = []
   const said = envValue(env, "SUPER_PI_GATEWAY")?.trim().toLowerCase() ?? "true"
   const gateway = truth[said]
@@ -44,12 +45,14 @@ export const serviceSettings = (env: Env): Either.Either<ServiceSettings, Readon
   const word = envValue(env, "SUPER_PI_GATEWAY_PORT")?.trim()
   const port = word === undefined ? defaultGatewayPort : readPort(word)
   if (port === null) faults.push(`SUPER_PI_GATEWAY_PORT: expected a port from 0 to 65535, got ${shown(word ?? "")}`)
-  const backend = envValue(env, "SUPER_PI_STORAGE_BACKEND")?.trim() ?? "sqlite"
-  const isBackend = backend === "sqlite" || backend === "postgres"
-  if (!isBackend) faults.push(`SUPER_PI_STORAGE_BACKEND: expected sqlite or postgres, got ${shown(backend)}`)
+  const server = file ? Either.right(null) : serverSettings(env)
+  if (Either.isLeft(server)) faults.push(server.left.message)
   const cluster = clusterSettings(env)
   if (Either.isLeft(cluster)) faults.push(cluster.left.message)
-  const refused = Either.isRight(cluster) && isBackend ? refusedBackend(cluster.right, backend) : null
+  const refused =
+    Either.isRight(cluster) && Either.isRight(server)
+      ? refusedBackend(cluster.right, server.right === null ? "sqlite" : "postgres")
+      : null
   if (refused !== null) faults.push(refused.message)
   if (Either.isLeft(cluster) || gateway === undefined || port === null || faults.length > 0) return Either.left(faults)
   return Either.right({ gateway, port, host: envValue(env, "SUPER_PI_GATEWAY_BIND")?.trim(), cluster: cluster.right })

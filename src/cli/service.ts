@@ -44,20 +44,32 @@ const gatewayOf = async (options: NodeOptions, host: string | undefined): Promis
   )
 }
 
+/** The options of the node; null with a fault where there is one that was not known yet. */
+const optionsOf = (invocation: Invocation, env: NodeOptions["env"], faults: Array<string>): NodeOptions | null => {
+  try {
+    return withDefaults({ ...nodeOptionsOf(invocation), env }, invocation)
+  } catch (error) {
+    const fault = messageOf(error)
+    if (!faults.includes(fault)) faults.push(fault)
+    return null
+  }
+}
+
 /** Prints all faults but the last, which is thrown, with the exit code of a wrong command line. Nothing has been opened by then. */
 export const readService = async (invocation: Invocation): Promise<Service> => {
   const env = envOf(invocation)
-  const read = serviceSettings(env)
+  const read = serviceSettings(env, invocation.get(option.db) !== undefined)
   const faults = Either.isLeft(read) ? [...read.left] : []
-  const options = withDefaults({ ...nodeOptionsOf(invocation), env }, invocation)
+  const options = optionsOf(invocation, env, faults)
   const wanted = Either.isLeft(read) || read.right.gateway
-  const gateway = wanted
-    ? await gatewayOf(options, envValue(env, "SUPER_PI_GATEWAY_BIND")?.trim()).catch((error: unknown) =>
-        messageOf(error),
-      )
-    : {}
-  if (typeof gateway === "string") faults.push(gateway)
-  if (Either.isRight(read) && typeof gateway !== "string") return { options, settings: read.right, gateway }
+  const gateway =
+    options === null || !wanted
+      ? {}
+      : await gatewayOf(options, envValue(env, "SUPER_PI_GATEWAY_BIND")?.trim()).catch((error: unknown) => {
+          faults.push(messageOf(error))
+          return {}
+        })
+  if (Either.isRight(read) && options !== null && faults.length === 0) return { options, settings: read.right, gateway }
   const last = faults.pop() ?? "it cannot start as it is configured"
   for (const fault of faults) process.stderr.write(`super-pi: ${fault}\n`)
   throw new CommandFailure(last, ExitCode.usage)

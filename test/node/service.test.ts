@@ -145,7 +145,6 @@ describe("a node as a service", () => {
     const env = place("wrong", {
       SUPER_PI_GATEWAY: "perhaps",
       SUPER_PI_GATEWAY_PORT: "99999",
-      SUPER_PI_GATEWAY_BIND: "0.0.0.0",
       SUPER_PI_STORAGE_BACKEND: "oracle",
       SUPER_PI_DRAIN_SECONDS: "soon",
     })
@@ -156,9 +155,12 @@ describe("a node as a service", () => {
       'super-pi: SUPER_PI_GATEWAY_PORT: expected a port from 0 to 65535, got "99999"',
       'super-pi: SUPER_PI_STORAGE_BACKEND: expected sqlite or postgres, got "oracle"',
       'super-pi: SUPER_PI_DRAIN_SECONDS: expected seconds from 0 to 3600, got "soon"',
-      'super-pi: SUPER_PI_GATEWAY_BIND: expected a loopback address while no token is configured, got "0.0.0.0"; set SUPER_PI_GATEWAY_TOKEN or gateway.tokens',
     ])
     expect(isThere("wrong.db")).toBe(false)
+    const open = await bench.run(["node"], { env: place("wrong", { SUPER_PI_GATEWAY_BIND: "0.0.0.0" }) })
+    expect(`${open.code} ${open.stderr.trim()}`).toBe(
+      '2 super-pi: SUPER_PI_GATEWAY_BIND: expected a loopback address while no token is configured, got "0.0.0.0"; set SUPER_PI_GATEWAY_TOKEN or gateway.tokens',
+    )
     const secret = { SUPER_PI_CLUSTER_STRATEGY: "static", SUPER_PI_CLUSTER_HOSTS: "a,b" }
     const alone = await bench.run(["node"], {
       env: { ...place("wrong", secret), SUPER_PI_CLUSTER_SECRET: "0123456789abcdef" },
