@@ -23,6 +23,7 @@ import type { Event } from "../domain/event.ts"
 import { Busy, type Failure } from "../domain/failure.ts"
 import { type ConversationId, TaskId } from "../domain/ids.ts"
 import { QueueName } from "../domain/job.ts"
+import { isMoved } from "../domain/moved.ts"
 import type { SubagentEnd, SubagentInput, SubagentStatus } from "../domain/subagent.ts"
 import { addUsage, noUsage, type Usage } from "../domain/usage.ts"
 import type { StoreService } from "../storage/store.ts"
@@ -169,7 +170,7 @@ export const subagentWorker = (parts: Parts): QueueWorker => {
     })
 
   /** Lets the child run to its end; null where it waits for subagents of its own, whose jobs need a place in the queue. */
-  const run = ({ input, leftMs }: ChildOrder): Effect.Effect<SubagentEnd | null> =>
+  const run = ({ input, leftMs }: ChildOrder): Effect.Effect<SubagentEnd | null, Failure> =>
     Effect.gen(function* () {
       const { conversation, submission, timeoutMs } = input
       yield* call<void>(conversation, (reply) => ({ type: "proceed", reply }))
@@ -189,10 +190,13 @@ export const subagentWorker = (parts: Parts): QueueWorker => {
       return yield* ended(parts, input, verdict)
     }).pipe(
       Effect.catchAll((failure) =>
-        Effect.zipRight(
-          cancel(parts, input.conversation),
-          ended(parts, input, { status: "failed", text: failure.message }),
-        ),
+        // It goes on where its conversation went.
+        isMoved(failure)
+          ? Effect.fail(failure)
+          : Effect.zipRight(
+              cancel(parts, input.conversation),
+              ended(parts, input, { status: "failed", text: failure.message }),
+            ),
       ),
     )
 

@@ -7,6 +7,7 @@ import type { QueueWorker } from "../../src/actors/queue/worker.ts"
 import { done, snooze } from "../../src/actors/queue/worker.ts"
 import { ConversationId, type JobId } from "../../src/domain/ids.ts"
 import type { Job } from "../../src/domain/job.ts"
+import { moved } from "../../src/domain/moved.ts"
 import { clusterNode, conversations, MemoryCluster, shardsOf } from "./cluster-harness.ts"
 import { insert, pass, queue, reaches, settle, until, worker } from "./harness.ts"
 
@@ -174,6 +175,28 @@ describe("a job about a conversation", () => {
       yield* end("two", job.id)
       yield* reaches(two, job.id, "completed")
     }).pipe(quiet),
+  )
+})
+
+describe("a worker that meets a conversation of another node", () => {
+  it.scoped("puts its job off without counting the attempt", () =>
+    Effect.gen(function* () {
+      const cluster = new MemoryCluster()
+      let tries = 0
+      const one = yield* clusterNode(
+        cluster,
+        "one",
+        worker(() => (++tries < 4 ? Effect.fail(moved("conversation 2")) : Effect.succeed(done)), {}),
+      )
+      const job = yield* insert(one, { maxAttempts: 1 })
+      for (let seconds = 1; seconds <= 3; seconds++) {
+        yield* pass(0)
+        expect(cluster.job(job.id)).toMatchObject({ state: "available", attempt: 0, errors: [] })
+        yield* pass(1_000)
+      }
+      yield* reaches(one, job.id, "completed")
+      expect(tries).toBe(4)
+    }),
   )
 })
 

@@ -1,8 +1,10 @@
 /**
  * One attempt of a job, in an actor of its own: runs the worker, then commits how it ended, with the worker's rows in the same commit.
  */
-import { Cause, Clock, Effect, Exit, Random } from "effect"
+import { Cause, Clock, Effect, Exit, Option, Random } from "effect"
+import { ServiceFailure } from "../../domain/failure.ts"
 import type { Job } from "../../domain/job.ts"
+import { isMoved } from "../../domain/moved.ts"
 import { traced } from "../../domain/traced.ts"
 import type { CommitError } from "../../storage/errors.ts"
 import type { StoreService } from "../../storage/store.ts"
@@ -13,6 +15,15 @@ import { idempotencyKeyOf, type JobCommit, type QueueWorker } from "./worker.ts"
 
 /** First wait before a commit that storage refused is tried again, doubled up to the second figure, in ms. */
 const commitRetryMs = [100, 2_000] as const
+
+/** Before a job whose conversation moved to another node is looked at again, in ms: by then that node has it. */
+const movedMs = 1_000
+
+/** Whether the worker met a conversation that another node holds. */
+const hasMoved = (cause: Cause.Cause<unknown>): boolean => {
+  const failure = Option.getOrNull(Cause.failureOption(cause))
+  return failure instanceof ServiceFailure && isMoved(failure)
+}
 
 /** What the worker makes of the job. Never fails; an interruption passes. */
 const outcomeOf = (job: Job, worker: QueueWorker): Effect.Effect<Outcome> => {
@@ -29,7 +40,9 @@ const outcomeOf = (job: Job, worker: QueueWorker): Effect.Effect<Outcome> => {
     onFailure: (cause): Effect.Effect<Outcome> =>
       Cause.isInterruptedOnly(cause)
         ? Effect.interrupt
-        : Effect.succeed({ type: "failed", error: describeCause(cause) }),
+        : Effect.succeed(
+            hasMoved(cause) ? { type: "snooze", ms: movedMs } : { type: "failed", error: describeCause(cause) },
+          ),
     onSuccess: (result) => Effect.succeed<Outcome>(result),
   })
 }
