@@ -6,6 +6,7 @@ import { painter, type Tone, traitsOf } from "../protocols/terminal/style.ts"
 import type { Invocation } from "./arguments.ts"
 import { type Check, fail } from "./check.ts"
 import { pathsOf } from "./context.ts"
+import { checkCluster } from "./doctor-cluster.ts"
 import { checkDatabase, checkOwner } from "./doctor-database.ts"
 import { checkEffects } from "./doctor-effects.ts"
 import { checkAuthCommand, checkDefaultModel, checkKeys, checkSettings } from "./doctor-models.ts"
@@ -21,15 +22,17 @@ import { loadSettings } from "./settings.ts"
 
 /** The driver of a server is loaded only where there is one. */
 const checkStorage = (paths: Paths): Effect.Effect<ReadonlyArray<Check>> =>
-  Effect.flatMap(serverNamed(paths), (server) => {
+  Effect.flatMap(serverNamed(paths), (server): Effect.Effect<ReadonlyArray<Check>> => {
+    const cluster = Effect.sync(() => [checkCluster(process.env, server === null ? "sqlite" : "postgres")])
     if (server === null) {
-      const checks = [checkDatabase(paths.database), checkOwner(paths.database)]
+      const checks = [checkDatabase(paths.database), checkOwner(paths.database), cluster]
       return Effect.map(Effect.all(checks, { concurrency: "unbounded" }), (groups) => groups.flat())
     }
-    return Effect.flatMap(
+    const database = Effect.flatMap(
       Effect.promise(() => import("./doctor-postgres.ts")),
       ({ checkServer }) => checkServer(server),
     )
+    return Effect.map(Effect.all([database, cluster]), (groups) => groups.flat())
   }).pipe(Effect.catchAll(({ message }) => Effect.succeed([fail("database", message, "correct the variable")])))
 
 const tones: Readonly<Record<Check["status"], Tone>> = { ok: "good", warn: "warning", fail: "error" }

@@ -2,6 +2,7 @@
  * What is said of a node, as pure functions: what waits, what is made of it, how changes and tables read.
  */
 import { describe, expect, it } from "vitest"
+import { checkCluster } from "../../src/cli/doctor-cluster.ts"
 import { clusterChanges } from "../../src/cli/node-log.ts"
 import { serviceSettings } from "../../src/cli/service-settings.ts"
 import type { ClusterMember, ClusterStatus } from "../../src/domain/cluster.ts"
@@ -266,5 +267,25 @@ describe("what the environment asks of a node", () => {
     expect(serviceSettings(env)).toMatchObject({
       right: { gateway: false, port: 0, host: "::1", cluster: { drainMs: 5_000 } },
     })
+  })
+})
+
+describe("the doctor", () => {
+  it("says how a node would take part in a cluster, and what keeps it from starting", () => {
+    expect(checkCluster({}, "sqlite")).toMatchObject({
+      status: "ok",
+      detail: "strategy none on sqlite: a node is alone",
+    })
+    const env = {
+      SUPER_PI_CLUSTER_STRATEGY: "epmd",
+      SUPER_PI_CLUSTER_HOSTS: "a,b",
+      SUPER_PI_CLUSTER_SECRET: "0123456789abcdef",
+    }
+    expect(checkCluster(env, "postgres")).toMatchObject({
+      status: "ok",
+      detail: "strategy static on postgres, without TLS between nodes",
+    })
+    expect(checkCluster(env, "sqlite")).toMatchObject({ status: "fail" })
+    expect(checkCluster({ ...env, SUPER_PI_CLUSTER_SECRET: "short" }, "postgres").detail).toContain("at least 16")
   })
 })
