@@ -433,7 +433,7 @@ export const superPi: Command = {
     {
       name: "migrate",
       summary: "Takes the schema of the database to the newest version, or to another one",
-      options: [option.to, option.migrationStatus, option.forceMigration, option.json, option.db],
+      options: [option.to, option.migrationStatus, option.force, option.json, option.db],
       examples: ["super-pi migrate", "super-pi migrate --status", "super-pi migrate --to 1 --force"],
       load: () => import("./migrate.ts"),
     },

@@ -36,7 +36,7 @@ const migrateServer = (settings: PostgresSettings, invocation: Invocation) =>
     const to = invocation.get(option.to)
     const steps = yield* migrate(settings, {
       ...(to === undefined ? {} : { to }),
-      force: invocation.get(option.forceMigration) === true,
+      force: invocation.get(option.force) === true,
       onWait: Effect.sync(() => process.stderr.write("another process changes the schema: waiting\n")),
       onStep: (step) => Effect.sync(() => json || print(stepLine(step))).pipe(Effect.asVoid),
     })

@@ -93,7 +93,7 @@ export const handoff = text("handoff", "TEXT", "A note that the new context star
 
 export const list = flag("list", "List what can be undone; change nothing")
 
-export const force = flag("force", "Also go over what somebody else changed since")
+export const force = flag("force", "Do it although something is lost by it")
 
 export const to = integer("to", "VERSION", "Go to this schema version (default: the newest; 0 removes everything)", {
   min: 0,
@@ -102,8 +102,6 @@ export const to = integer("to", "VERSION", "Go to this schema version (default: 
 })
 
 export const migrationStatus = flag("status", "Say which version it has and what is pending; change nothing")
-
-export const forceMigration = flag("force", "Also go down where conversations lose what only the newer schema holds")
 
 export const watch = flag("watch", "Keep showing it until Ctrl-C")
 
