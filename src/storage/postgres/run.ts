@@ -1,9 +1,10 @@
 /**
  * How reads run: through `@effect/sql` on the pool, one statement and so one snapshot each. A connection that breaks is replaced, and the
- * statement asked again, for as long as the reader's patience goes; then the read fails and the next one tries anew.
+ * statement asked again, for as long as the reader's patience goes; then the read fails and the next one tries anew. One that the pool sent
+ * away comes back a little later, so that the queue stays short and the work of the node does not fail for a burst.
  */
 import type { PgClient } from "@effect/sql-pg/PgClient"
-import { Effect } from "effect"
+import { Effect, Random } from "effect"
 import { CorruptRow, type ReadError, StorageUnavailable } from "../errors.ts"
 import { isDisconnected, unavailable } from "./failures.ts"
 import type { SqlRow } from "./link.ts"
@@ -35,12 +36,12 @@ export interface Reading {
 
 /** Milliseconds between two attempts. */
 const retryPause = 50
+/** Milliseconds before a read that the pool sent away comes back; up to twice that, so that not all of them come at once. */
+const shedPause = 150
 
-/** Whether another attempt may help: not where the pool itself refused. */
-const isPassing = (cause: unknown): boolean => {
-  const inner = typeof cause === "object" && cause !== null && "cause" in cause ? cause.cause : cause
-  return !(inner instanceof StorageUnavailable) && isDisconnected(cause)
-}
+/** Whether the pool itself refused: nobody gets a connection soon. */
+const isShed = (cause: unknown): boolean =>
+  (typeof cause === "object" && cause !== null && "cause" in cause ? cause.cause : cause) instanceof StorageUnavailable
 
 export const reading = (sql: PgClient, location: string, patienceMs: number): Reading => {
   const rowsOf = (
@@ -51,11 +52,11 @@ export const reading = (sql: PgClient, location: string, patienceMs: number): Re
     Effect.catchAll(sql.unsafe<Record<string, unknown>>(statement, params), (cause) => {
       const error = unavailable(location, cause)
       const closed = error.cause === "the store is closed"
-      if (closed || !isPassing(cause) || performance.now() - since > patienceMs) return error
-      return Effect.delay(
-        Effect.suspend(() => rowsOf(statement, params, since)),
-        retryPause,
-      )
+      const shed = isShed(cause)
+      if (closed || !(shed || isDisconnected(cause)) || performance.now() - since > patienceMs) return error
+      const again = Effect.suspend(() => rowsOf(statement, params, since))
+      if (!shed) return Effect.delay(again, retryPause)
+      return Effect.flatMap(Random.nextIntBetween(shedPause, shedPause * 2), (ms) => Effect.delay(again, ms))
     })
   const read: Reading["read"] = (statement, params, use) =>
     Effect.flatMap(

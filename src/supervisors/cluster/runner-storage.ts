@@ -54,14 +54,21 @@ const numbers = (ids: Iterable<ShardId>): ReadonlyArray<number> => [...ids].map(
 
 export const placedRunnerStorage = (parts: RunnerStorageParts): RunnerStorage["Type"] => {
   const { base, graceMs, look, now, roster, scope, shards } = parts
-  let refreshedAt = now()
+  /** When the connection of the locks last answered. */
+  let heardAt = now()
   /** A refresh that has not come back yet, and for which shards it was. */
   let pending: {
     readonly asked: ReadonlySet<number>
     readonly fiber: Fiber.RuntimeFiber<Array<ShardId>, PersistenceError>
   } | null = null
   /** All of them use one connection, which takes one question at a time. */
-  const inTurn = Effect.unsafeMakeSemaphore(1).withPermits(1)
+  const turns = Effect.unsafeMakeSemaphore(1)
+  const inTurn = <A, E>(question: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+    Effect.tap(turns.withPermits(1)(question), () =>
+      Effect.sync(() => {
+        heardAt = now()
+      }),
+    )
 
   /** Locks that a refresh did not find any more. */
   const lose = (lost: ReadonlyArray<number>): Effect.Effect<void> =>
@@ -73,31 +80,40 @@ export const placedRunnerStorage = (parts: RunnerStorageParts): RunnerStorage["T
       const dead = roster.see(nodes, now())
       return Effect.as(Effect.forEach(dead, parts.fenceOff, { discard: true }), roster.members.map(runnerOf))
     }),
-    acquire: (address, ids) =>
-      Effect.tap(inTurn(base.acquire(address, ids)), (got) => {
+    acquire: (address, ids) => {
+      const wanted = new Set(numbers(ids))
+      const taking = Effect.tap(base.acquire(address, ids), (got) =>
         // it names every lock of the connection, those too that are about to be released
-        const wanted = new Set(numbers(ids))
-        return shards.gain(numbers(got).filter((shard) => wanted.has(shard)))
-      }),
+        shards.gain(numbers(got).filter((shard) => wanted.has(shard))),
+      )
+      // nor interrupted while it waits behind many releases
+      return Effect.flatMap(Effect.forkIn(inTurn(taking), scope), Fiber.join)
+    },
     refresh: (address, ids) =>
       Effect.gen(function* () {
         // Not interrupted where it is slow: that would take the connection with its locks away.
-        pending ??= {
-          asked: new Set(numbers(ids)),
-          fiber: yield* Effect.forkIn(inTurn(base.refresh(address, ids)), scope),
+        if (pending === null) {
+          const asked = new Set<number>()
+          // Of those that are ours when it is its turn: what is asked for is taken again, also what was just given back.
+          const ours = Effect.suspend(() => {
+            const still = [...ids].filter(({ id }) => shards.has(id))
+            for (const { id } of still) asked.add(id)
+            return base.refresh(address, still)
+          })
+          pending = { asked, fiber: yield* Effect.forkIn(inTurn(ours), scope) }
         }
         const { asked, fiber } = pending
         const done = yield* Fiber.await(fiber).pipe(Effect.timeoutOption(patienceMs))
         if (Option.isSome(done)) {
           pending = null
           if (Exit.isSuccess(done.value)) {
-            refreshedAt = now()
             const have = new Set(numbers(done.value.value))
             yield* lose([...asked].filter((shard) => shards.has(shard) && !have.has(shard)))
-            return [...done.value.value, ...[...ids].filter(({ id }) => !asked.has(id) && !have.has(id))]
+            const since = [...ids].filter(({ id }) => shards.has(id) && !asked.has(id) && !have.has(id))
+            return [...done.value.value, ...since]
           }
         }
-        if (now() - refreshedAt < toleranceMs) return [...ids]
+        if (now() - heardAt < toleranceMs) return [...ids]
         yield* lose(shards.all())
         return yield* Option.isSome(done) ? done.value : Effect.fail(noAnswer)
       }),
