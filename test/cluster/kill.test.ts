@@ -61,7 +61,7 @@ describePostgres("kill -9 of the node that runs 20 busy conversations", () => {
       const epoch = await system.epochOf(victim)
       const start = performance.now()
       await victim.kill()
-      const since = new Map((await system.database.progress(here)).map(({ conversation, seq }) => [conversation, seq]))
+      const since = await system.database.marks(here, epoch)
       const at = await recoveries(system, here, { epoch, since, start })
       all.push(...at.values())
 

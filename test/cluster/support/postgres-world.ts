@@ -77,6 +77,12 @@ export class Database {
     return this.rows<Progress>(progress, [conversations])
   }
 
+  /** The last commit of each conversation that a node still has; 0 where another one took it already. */
+  async marks(conversations: ReadonlyArray<number>, epoch: number): Promise<ReadonlyMap<number, number>> {
+    const found = await this.progress(conversations)
+    return new Map(found.map((one) => [one.conversation, one.epoch === epoch ? one.seq : 0]))
+  }
+
   /** Every row. */
   async world(): Promise<World> {
     const table = (name: string) => this.rows<Record<string, unknown>>(`SELECT * FROM ${name} ORDER BY id`)

@@ -72,7 +72,8 @@ export class NodeProcess {
       appendFileSync(log, chunk)
     })
     this.#ended = new Promise((done) => {
-      child.on("close", (code, signal) => {
+      // not `close`: a command that it ran may hold its stderr a little longer
+      child.on("exit", (code, signal) => {
         if (!this.#meant)
           this.accidents.push(`${this.name} ended (${signal ?? code}): ${this.stderr.trim().slice(-2_000)}`)
         done({ code, signal })
