@@ -12,7 +12,7 @@ import { StorageUnavailable } from "../errors.ts"
 import { locationOf, type PostgresSettings, type PostgresTls } from "./settings.ts"
 
 /** Milliseconds for the connection and its handshakes. */
-export const connectTimeoutMs = 10_000
+const connectTimeoutMs = 10_000
 /** Milliseconds of silence after which the system asks whether the other side is still there. */
 const keepAliveAfterMs = 10_000
 

@@ -11,6 +11,7 @@ import {
   locationOf,
   type PostgresSettings,
   postgresSettings,
+  serverSettings,
   settingsOfUrl,
 } from "../../../src/storage/postgres/settings.ts"
 import { parseDatabaseUrl } from "../../../src/storage/postgres/url.ts"
@@ -189,6 +190,35 @@ describe("the pool and the network", () => {
     [{ SUPER_PI_DB_IPV6: "6" }, 'SUPER_PI_DB_IPV6: expected true or false, got "6"'],
   ])("refuse what cannot be meant: %j", (env, message) => {
     expect(fault(env)).toContain(message)
+  })
+})
+
+describe("migrations", () => {
+  it.each([
+    [{}, true],
+    [{ NODE_ENV: "production" }, false],
+    [{ NODE_ENV: "production", SUPER_PI_AUTO_MIGRATE: "true" }, true],
+    [{ SUPER_PI_AUTO_MIGRATE: "false" }, false],
+  ])("are applied by a node as SUPER_PI_AUTO_MIGRATE and NODE_ENV say: %j", (env, expected) => {
+    expect(read(env).autoMigrate).toBe(expected)
+  })
+})
+
+describe("SUPER_PI_STORAGE_BACKEND", () => {
+  const choice = (env: Record<string, string>) => serverSettings({ DATABASE_URL: url, ...env })
+
+  it("is sqlite where nothing is said, whatever DATABASE_URL is", () => {
+    expect(Either.getOrThrow(choice({}))).toBeNull()
+    expect(Either.getOrThrow(choice({ SUPER_PI_STORAGE_BACKEND: "sqlite", DATABASE_URL: "mysql://x" }))).toBeNull()
+  })
+
+  it("is postgres with the settings of the server", () => {
+    expect(Either.getOrThrow(choice({ SUPER_PI_STORAGE_BACKEND: "postgres" }))).toMatchObject({ database: "super_pi" })
+  })
+
+  it("is nothing else", () => {
+    const said = Either.flip(choice({ SUPER_PI_STORAGE_BACKEND: "mysql" }))
+    expect(Either.getOrThrow(said).message).toBe('SUPER_PI_STORAGE_BACKEND: expected sqlite or postgres, got "mysql"')
   })
 })
 
