@@ -1,6 +1,8 @@
 /**
  * What a library user imports: the layer for an Effect application, the vocabulary, the ports and the contract of conversations.
  */
+
+export { Cluster, type ClusterService } from "./actors/cluster.ts"
 export * from "./actors/contract.ts"
 export * as Actors from "./actors/kernel/index.ts"
 export { type Inserted, type NewJob, Queues, type QueuesService } from "./actors/queue/queues.ts"
@@ -20,6 +22,7 @@ export * from "./actors/task/index.ts"
 export * from "./domain/artifact.ts"
 export { Budget, Price, type Prices } from "./domain/budget.ts"
 export * from "./domain/builtin-documents.ts"
+export type { ClusterMember, ClusterStatus, NodeHealth } from "./domain/cluster.ts"
 export * from "./domain/compaction-settings.ts"
 export * from "./domain/compaction-task.ts"
 export { type ContextEntry, deriveContext } from "./domain/context.ts"

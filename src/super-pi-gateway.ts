@@ -2,7 +2,8 @@
  * The HTTP gateway inside an application: `Gateway.layer` serves the conversations of the node that it is built over, until it is released,
  * in every protocol that `super-pi gateway` speaks.
  */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
+import { Cluster } from "./actors/cluster.ts"
 import { Sessions } from "./actors/sessions.ts"
 import { mcpServiceOf } from "./cli/mcp-service.ts"
 import { version } from "./cli/package.ts"
@@ -22,7 +23,7 @@ export interface GatewayLayerOptions extends GatewayOptions {
 export class Gateway extends Context.Tag("super-pi/Gateway")<Gateway, RunningGateway>() {
   /**
    * Listens when it is built. Released, it drains: what runs may end within `settings.drainSeconds`. Nothing is read from the environment:
-   * tokens and settings are those of the options.
+   * tokens and settings are those of the options. A `Cluster` among the services is what probes and metrics are told.
    */
   static layer(options: GatewayLayerOptions): Layer.Layer<Gateway, GatewayRefused | ListenFailed, Sessions | Models> {
     return Layer.scoped(
@@ -35,11 +36,13 @@ export class Gateway extends Context.Tag("super-pi/Gateway")<Gateway, RunningGat
           Promise.all([import("./protocols/gateway.ts"), import("./protocols/mcp/server/http.ts")]),
         )
         const service = { sessions, models, version: version(), remote }
+        const cluster = Option.getOrUndefined(yield* Effect.serviceOption(Cluster))
         const served = yield* mcpRoutes({
           ...mcp,
           ...(yield* mcpServiceOf(service, { settings: mcp, cwd: null, places: null })),
         })
-        return yield* serveGateway(service, { ...rest, groups: [served, ...groups] })
+        const told = cluster === undefined ? {} : { cluster }
+        return yield* serveGateway(service, { ...told, ...rest, groups: [served, ...groups] })
       }),
     )
   }

@@ -1,17 +1,20 @@
 /**
  * A node that is alone with its database: what it says of itself while it works and drains, through the routes of its gateway as well.
  */
-import { Deferred, Effect, Fiber, Schema, TestClock, TestContext } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Schema, TestClock, TestContext } from "effect"
 import { describe, expect, it } from "vitest"
-import type { ClusterService } from "../../src/actors/cluster.ts"
-import type { SessionsService } from "../../src/actors/sessions.ts"
+import { Cluster, type ClusterService } from "../../src/actors/cluster.ts"
+import { Sessions, type SessionsService } from "../../src/actors/sessions.ts"
 import { text } from "../../src/domain/message.ts"
+import { Models } from "../../src/models/model.ts"
+import { makeModels } from "../../src/models/service.ts"
 import { openAuthenticator } from "../../src/protocols/auth/tokens.ts"
 import { clusterRoutes } from "../../src/protocols/cluster/routes.ts"
 import { limitsOf } from "../../src/protocols/http/limits.ts"
 import { serveHttp } from "../../src/protocols/http/server.ts"
 import { statusRoutes } from "../../src/protocols/http/status.ts"
 import { makeSqliteReader } from "../../src/storage/sqlite/store.ts"
+import { Gateway } from "../../src/super-pi-gateway.ts"
 import { makeAlone } from "../../src/supervisors/alone.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import { open, prompt, withNode } from "../conversation/harness.ts"
@@ -194,5 +197,22 @@ describe("the routes of a node", () => {
         yield* TestClock.adjust("5 seconds")
         expect(yield* Fiber.join(asked)).toMatchObject({ status: 503, code: "busy" })
       }).pipe(Effect.provide(TestContext.TestContext)),
+    ))
+})
+
+describe("an application's gateway", () => {
+  it("tells probes what a cluster service among its services says", () =>
+    held((node) =>
+      Effect.gen(function* () {
+        const services = Layer.mergeAll(
+          Layer.succeed(Sessions, node.sessions),
+          Layer.succeed(Cluster, node.cluster),
+          Layer.sync(Models, () => makeModels({ env: {}, model: "mock/echo" })),
+        )
+        const served = Gateway.layer({ port: 0 }).pipe(Layer.provide(services))
+        const { url } = yield* Effect.map(Layer.build(served), (context) => Context.get(context, Gateway))
+        const reply = yield* Effect.promise(async () => (await fetch(`${url}/cluster`)).text())
+        expect(JSON.parse(reply)).toMatchObject({ node: "alone", members: [{ shards: 256 }] })
+      }).pipe(Effect.scoped),
     ))
 })
