@@ -185,7 +185,9 @@ export class TaskFeed {
     for (const row of commit.conversations ?? []) this.own(row)
     const rows = commit.tasks ?? []
     const shown = this.holds === null ? rows : rows.map((row) => this.seen(row))
-    for (const [at, row] of shown.entries()) {
+    for (let at = 0; at < shown.length; at++) {
+      const row = shown[at]
+      if (row === undefined) continue
       if (row === rows[at]) this.put(row)
       else this.leave(row)
     }

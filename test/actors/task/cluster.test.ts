@@ -6,6 +6,8 @@ import { describe, expect, it } from "vitest"
 import { defineTask, Step } from "../../../src/actors/task/index.ts"
 import { shardCount, shardOf } from "../../../src/domain/cluster.ts"
 import type { TaskId } from "../../../src/domain/ids.ts"
+import { changeTask } from "../../../src/supervisors/task-change.ts"
+import { routedTasks } from "../../../src/supervisors/tasks-routed.ts"
 import { allShards, MemoryCluster } from "../../support/memory-cluster.ts"
 import { engineOn, line, quiet, settle, type TaskNode, World } from "./cluster-node.ts"
 
@@ -169,6 +171,20 @@ describe("a task", () => {
         expect(yield* other.tasks.wait(id)).toMatchObject({ status: "aborted" })
         // One that has ended is nobody's: every node says so.
         expect(yield* other.tasks.abort(id)).toEqual({ aborted: false })
+      }),
+    ))
+
+  it("is aborted through the node that holds it where the application asks another one", () =>
+    run(
+      Effect.gen(function* () {
+        const [cluster, world] = [new MemoryCluster(), new World()]
+        const [one, other] = yield* two(cluster, world)
+        const routed = routedTasks(other.tasks, ({ change }) => changeTask(one.tasks, change))
+        const id = yield* standing(world, one)
+        expect(yield* routed.abort(id)).toEqual({ aborted: true })
+        expect(yield* routed.wait(id)).toEqual({ status: "aborted", reason: "aborted by hand" })
+        expect(yield* routed.abort(id)).toEqual({ aborted: false })
+        expect(yield* Effect.flip(routed.retry(id))).toMatchObject({ _tag: "Refused" })
       }),
     ))
 
