@@ -39,6 +39,8 @@ export interface Engine {
   readonly name: string
   /** A fresh, empty database that lives as long as the scope. */
   readonly database: Effect.Effect<Database, never, Scope.Scope>
+  /** Random lists of commits in each property; default 30. */
+  readonly runs?: number
 }
 
 /** One database. `open` takes ownership until its scope closes; opening it again afterwards finds what was committed. */
@@ -61,7 +63,7 @@ export const storageConformance = (kit: TestKit, engine: Engine): void => {
       jobs(kit, sessions)
       artifacts(kit, sessions)
       names(kit, sessions)
-      properties(kit, sessions)
+      properties(kit, sessions, engine.runs ?? 30)
     })
   run("never", "kept open")
   run("everyCommit", "reopened after every commit")

@@ -37,6 +37,8 @@ describePostgres("the PostgreSQL engine", () => {
     { describe, it, expect, fc },
     {
       name: "PostgreSQL",
+      // every read is a round trip
+      runs: 8,
       database: Effect.suspend(() => Effect.as(emptied(shared.rows), { open: Effect.map(open, ({ store }) => store) })),
     },
   )

@@ -333,8 +333,10 @@ describePostgres("the places of a cluster", () => {
         yield* store.commit({
           submissions: [submission(yield* mint(store, "submission"), waiting, { createdAt: 1_000 })],
         })
-        expect(yield* cluster.busyConversations(shards)).toEqual([working, waiting])
-        expect(yield* cluster.busyConversations([shardOf(waiting)])).toEqual([waiting])
+        const parked = yield* begin(store)
+        yield* store.commit({ tasks: [task(yield* mint(store, "task"), parked, { parked: "too many crashes" })] })
+        expect(yield* cluster.busyConversations([...shards, shardOf(parked)])).toEqual([working])
+        expect(yield* cluster.busyConversations([shardOf(waiting)])).toEqual([])
         expect(yield* cluster.busyConversations([])).toEqual([])
         expect(yield* cluster.oldestUnserved).toBe(1_000)
         yield* store.commit({ jobs: [job(yield* mint(store, "job"), { runAt: 500 })] })

@@ -301,8 +301,8 @@ const outcome = <E extends { readonly _tag: string }>(effect: Effect.Effect<Seq,
     Either.isRight(result) ? { seq: result.right, refusal: null } : { seq: null, refusal: result.left._tag },
   )
 
-export const properties = ({ describe, it, expect, fc }: TestKit, sessions: Sessions): void => {
-  const agrees = (runs: number, write: (session: Session, commits: ReadonlyArray<Commit>) => Effect.Effect<Written>) =>
+export const properties = ({ describe, it, expect, fc }: TestKit, sessions: Sessions, runs: number): void => {
+  const agrees = (write: (session: Session, commits: ReadonlyArray<Commit>) => Effect.Effect<Written>) =>
     fc.assert(
       fc.asyncProperty(commitsOf(fc), (commits) =>
         sessions((session) =>
@@ -327,10 +327,10 @@ export const properties = ({ describe, it, expect, fc }: TestKit, sessions: Sess
 
   describe("any sequence of commits", () => {
     it("leaves what the model leaves, and refuses what it refuses", () =>
-      agrees(30, (session, commits) => Effect.forEach(commits, (commit) => outcome(session.commit(commit)))))
+      agrees((session, commits) => Effect.forEach(commits, (commit) => outcome(session.commit(commit)))))
 
     it("leaves the same when the commits arrive together", () =>
-      agrees(30, (session, commits) =>
+      agrees((session, commits) =>
         Effect.forEach(commits, (commit) => outcome(session.store().commit(commit)), { concurrency: "unbounded" }),
       ))
   })

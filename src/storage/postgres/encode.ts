@@ -26,6 +26,19 @@ const bit = (value: boolean): number => (value ? 1 : 0)
 const list = <A, B>(rows: ReadonlyArray<A> | undefined, encode: (row: A) => B): ReadonlyArray<B> | undefined =>
   rows === undefined || rows.length === 0 ? undefined : rows.map(encode)
 
+/** How the JSON bodies of rows go: each in one of both ways, the other one undefined. Throws a `TypeError` where one is not JSON. */
+interface Bodies {
+  readonly raw: (value: unknown, what: string) => unknown
+  readonly text: (value: unknown, what: string) => string | undefined
+}
+
+const notJson: ReadonlySet<string> = new Set(["undefined", "function", "symbol"])
+const asTheyAre: Bodies = {
+  raw: (value, what) => (notJson.has(typeof value) ? json(value, what) : value),
+  text: () => undefined,
+}
+const asStrings: Bodies = { raw: () => undefined, text: json }
+
 const nowhere: Places = {
   ofConversation: ({ id }) => ({ at_self: id }),
   ofTask: ({ conversation, id }) =>
@@ -51,28 +64,33 @@ const encodeConversations = (commit: Commit, places: Places) =>
     ...places.ofConversation(c),
   }))
 
-const encodeEntries = (commit: Commit) =>
+const encodeEntries = (commit: Commit, to: Bodies) =>
   list(commit.entries, (e) => ({
     id: e.id,
     conversation: e.conversation,
     kind: encodeText(e.kind),
-    model: json(e.model, `entry ${e.id}.model`),
-    data: e.data === null ? undefined : json(e.data, `entry ${e.id}.data`),
+    model: to.raw(e.model, `entry ${e.id}.model`),
+    model_text: to.text(e.model, `entry ${e.id}.model`),
+    data: e.data === null ? undefined : to.raw(e.data, `entry ${e.id}.data`),
+    data_text: e.data === null ? undefined : to.text(e.data, `entry ${e.id}.data`),
     head: some(e.head),
-    edits: e.edits.length === 0 ? undefined : json(e.edits, `entry ${e.id}.edits`),
+    edits: e.edits.length === 0 ? undefined : to.raw(e.edits, `entry ${e.id}.edits`),
+    edits_text: e.edits.length === 0 ? undefined : to.text(e.edits, `entry ${e.id}.edits`),
     task: some(e.task),
     created_at: e.createdAt,
   }))
 
-const encodeTasks = (commit: Commit, places: Places) =>
+const encodeTasks = (commit: Commit, places: Places, to: Bodies) =>
   list(commit.tasks, (t) => ({
     id: t.id,
     conversation: some(t.conversation),
     kind: encodeText(t.kind),
     version: t.version,
-    input: json(t.input, `task ${t.id}.input`),
+    input: to.raw(t.input, `task ${t.id}.input`),
+    input_text: to.text(t.input, `task ${t.id}.input`),
     status: t.status,
-    checkpoint: json(t.checkpoint, `task ${t.id}.checkpoint`),
+    checkpoint: to.raw(t.checkpoint, `task ${t.id}.checkpoint`),
+    checkpoint_text: to.text(t.checkpoint, `task ${t.id}.checkpoint`),
     owner: some(t.owner),
     background: bit(t.background),
     abort_requested: bit(t.abortRequested),
@@ -82,8 +100,10 @@ const encodeTasks = (commit: Commit, places: Places) =>
     fence: t.fence,
     lease_until: some(t.leaseUntil),
     wake_at: some(t.wakeAt),
-    waiting_on: t.waitingOn === null ? undefined : json(t.waitingOn, `task ${t.id}.waitingOn`),
-    outcome: t.outcome === null ? undefined : json(t.outcome, `task ${t.id}.outcome`),
+    waiting_on: t.waitingOn === null ? undefined : to.raw(t.waitingOn, `task ${t.id}.waitingOn`),
+    waiting_on_text: t.waitingOn === null ? undefined : to.text(t.waitingOn, `task ${t.id}.waitingOn`),
+    outcome: t.outcome === null ? undefined : to.raw(t.outcome, `task ${t.id}.outcome`),
+    outcome_text: t.outcome === null ? undefined : to.text(t.outcome, `task ${t.id}.outcome`),
     request_id: encodeOptional(t.requestId),
     in_doubt: bit(t.inDoubt),
     created_at: t.createdAt,
@@ -92,12 +112,13 @@ const encodeTasks = (commit: Commit, places: Places) =>
     ...places.ofTask(t),
   }))
 
-const encodeSubmissions = (commit: Commit) =>
+const encodeSubmissions = (commit: Commit, to: Bodies) =>
   list(commit.submissions, (s) => ({
     id: s.id,
     conversation: s.conversation,
     kind: encodeText(s.kind),
-    content: json(s.content, `submission ${s.id}.content`),
+    content: to.raw(s.content, `submission ${s.id}.content`),
+    content_text: to.text(s.content, `submission ${s.id}.content`),
     when_busy: s.whenBusy,
     status: s.status,
     reason: encodeOptional(s.reason),
@@ -108,7 +129,7 @@ const encodeSubmissions = (commit: Commit) =>
     created_at: s.createdAt,
   }))
 
-const encodeDocuments = (commit: Commit) =>
+const encodeDocuments = (commit: Commit, to: Bodies) =>
   list(commit.documents, (d) => ({
     id: d.id,
     kind: encodeText(d.kind),
@@ -119,19 +140,22 @@ const encodeDocuments = (commit: Commit) =>
     version: d.version,
     history: d.history,
     fork: d.fork,
-    value: json(d.value, `document ${d.id}.value`),
-    operations: d.revision === undefined ? undefined : json(d.revision.operations, `document ${d.id}.revision`),
+    value: to.raw(d.value, `document ${d.id}.value`),
+    value_text: to.text(d.value, `document ${d.id}.value`),
+    operations: d.revision === undefined ? undefined : to.raw(d.revision.operations, `document ${d.id}.revision`),
+    operations_text: d.revision === undefined ? undefined : to.text(d.revision.operations, `document ${d.id}.revision`),
     since: d.since,
     retire: d.retire === true ? true : undefined,
     label: encodeText(d.key === "" ? d.kind : `${d.kind} ${d.key}`),
   }))
 
-const encodeJobs = (commit: Commit) =>
+const encodeJobs = (commit: Commit, to: Bodies) =>
   list(commit.jobs, (job) => ({
     id: job.id,
     queue: encodeText(job.queue),
     worker: encodeText(job.worker),
-    args: json(job.args, `job ${job.id}.args`),
+    args: to.raw(job.args, `job ${job.id}.args`),
+    args_text: to.text(job.args, `job ${job.id}.args`),
     unique_key: encodeOptional(job.uniqueKey),
     unique_for: job.uniqueFor,
     max_attempts: job.maxAttempts,
@@ -140,7 +164,7 @@ const encodeJobs = (commit: Commit) =>
     created_at: job.createdAt,
   }))
 
-const encodeJobUpdates = (commit: Commit) =>
+const encodeJobUpdates = (commit: Commit, to: Bodies) =>
   list(commit.jobUpdates, ({ fence, from, job }) => ({
     id: job.id,
     state: job.state,
@@ -151,7 +175,8 @@ const encodeJobUpdates = (commit: Commit) =>
     node: encodeOptional(job.node),
     fence: job.fence,
     lease_until: some(job.leaseUntil),
-    errors: json(job.errors, `job ${job.id}.errors`),
+    errors: to.raw(job.errors, `job ${job.id}.errors`),
+    errors_text: to.text(job.errors, `job ${job.id}.errors`),
     started_at: some(job.startedAt),
     ended_at: some(job.endedAt),
     from_state: from,
@@ -160,9 +185,9 @@ const encodeJobUpdates = (commit: Commit) =>
   }))
 
 /** Everything that a commit may hold and most do not, under the names that the function gives it. */
-const encodeRest = (commit: Commit, held: ReadonlyArray<number> | null) => ({
-  jobs: encodeJobs(commit),
-  job_updates: encodeJobUpdates(commit),
+const encodeRest = (commit: Commit, held: ReadonlyArray<number> | null, to: Bodies) => ({
+  jobs: encodeJobs(commit, to),
+  job_updates: encodeJobUpdates(commit, to),
   job_claims: list(commit.jobClaims, (claim) => ({
     queue: encodeText(claim.queue),
     limit: Math.max(0, claim.limit),
@@ -213,11 +238,17 @@ const touchedBy = (commit: Commit): ReadonlySet<number> => {
 const alone = (rows: ReadonlyArray<{ readonly id: number; readonly conversation: number | null }> | undefined) =>
   (rows ?? []).flatMap((row) => (row.conversation === null ? [row.id] : []))
 
-/** `held`: the shards whose jobs a claim may take; null takes all. */
-export const encode = (commit: Commit, held: ReadonlyArray<number> | null): EncodedCommit => {
+/** What the parser of PostgreSQL refuses inside a body: U+0000 and surrogates, of which a pair is never escaped. */
+const refused = /\\u(?:0000|d[89a-f])/
+
+const textOf = (
+  commit: Commit,
+  touched: ReadonlySet<number>,
+  held: ReadonlyArray<number> | null,
+  to: Bodies,
+): string => {
   const places = placesIn(commit)
-  const touched = touchedBy(commit)
-  const text = JSON.stringify({
+  return JSON.stringify({
     under: commit.under,
     conversations: encodeConversations(commit, places),
     touched: touched.size === 0 ? undefined : [...touched],
@@ -227,18 +258,35 @@ export const encode = (commit: Commit, held: ReadonlyArray<number> | null): Enco
       renamed: title !== undefined,
       title: encodeOptional(title ?? null),
     })),
-    entries: encodeEntries(commit),
-    tasks: encodeTasks(commit, places),
-    submissions: encodeSubmissions(commit),
-    documents: encodeDocuments(commit),
-    ...encodeRest(commit, held),
+    entry_count: commit.entries?.length,
+    entries: encodeEntries(commit, to),
+    tasks: encodeTasks(commit, places, to),
+    submissions: encodeSubmissions(commit, to),
+    documents: encodeDocuments(commit, to),
+    ...(isPlain(commit) ? {} : encodeRest(commit, held, to)),
   })
+}
+
+/** Most commits have nothing but these. */
+const plainParts: ReadonlySet<string> = new Set([
+  ...["under", "conversations", "conversationUpdates", "entries", "tasks", "submissions", "documents"],
+])
+
+const isPlain = (commit: Commit): boolean => {
+  for (const part in commit) if (!plainParts.has(part)) return false
+  return true
+}
+
+/** `held`: the shards whose jobs a claim may take; null takes all. */
+export const encode = (commit: Commit, held: ReadonlyArray<number> | null): EncodedCommit => {
+  const touched = touchedBy(commit)
+  const text = textOf(commit, touched, held, asTheyAre)
   const conversations = new Set(touched)
   for (const { id } of commit.conversationUpdates ?? []) conversations.add(id)
   for (const id of commit.removeConversations ?? []) conversations.add(id)
   if (commit.under !== undefined) conversations.add(commit.under.conversation)
   return {
-    text,
+    text: refused.test(text) ? textOf(commit, touched, held, asStrings) : text,
     under: commit.under ?? null,
     conversations,
     documents: alone(commit.documents),

@@ -12,7 +12,9 @@ export type Answer = Exit.Exit<Seq, CommitError>
 /** Calls `super_pi_commit`. */
 export const commitStatement = "SELECT super_pi_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS answers"
 
-const sorted = (ids: Iterable<number>): ReadonlyArray<number> => [...new Set(ids)].sort((a, b) => a - b)
+/** Null where there is nothing to lock. */
+const sorted = (ids: ReadonlyArray<number>): ReadonlyArray<number> | null =>
+  ids.length === 0 ? null : [...new Set(ids)].sort((a, b) => a - b)
 
 /** The parameters of {@link commitStatement} behind epoch, link and number of the group, the last one left out. */
 export const groupParameters = (group: ReadonlyArray<EncodedCommit>): ReadonlyArray<unknown> => {
@@ -26,10 +28,11 @@ export const groupParameters = (group: ReadonlyArray<EncodedCommit>): ReadonlyAr
     tokens.set(under.conversation, under.token)
   }
   const conversations = sorted(group.flatMap((commit) => [...commit.conversations]))
+  const [only] = group
   return [
-    `[${group.map((commit) => commit.text).join(",")}]`,
+    only !== undefined && group.length === 1 ? only.text : `[${group.map((commit) => commit.text).join(",")}]`,
     conversations,
-    conversations.map((id) => tokens.get(id) ?? null),
+    conversations?.map((id) => tokens.get(id) ?? null) ?? null,
     sorted(group.flatMap((commit) => commit.documents)),
     sorted(group.flatMap((commit) => commit.tasks)),
     sorted(group.flatMap((commit) => commit.jobs)),

@@ -1,10 +1,18 @@
 /**
  * SQL functions that write conversations, entries, tasks, submissions, documents and artifacts inside a commit, with the refusals of the
- * storage port. Rows come as JSON arrays of objects whose keys are the columns; a column that is null may be absent.
+ * storage port. Rows come as JSON arrays of objects whose keys are the columns; a column that is null may be absent. A JSON body is there as it
+ * is: the type `json` keeps its bytes. Where it has what the parser would refuse (U+0000, a lone surrogate) it comes as a string, under its
+ * name with `_text`.
  *
  * A refusal is an exception whose DETAIL is a JSON object that `refusals.ts` turns into a `Conflict` or `Fenced`: SQLSTATE SP001 for one
  * commit, SP002 for a node that was fenced off, SP003 for a connection that is not the node's newest.
  */
+/** Declares a body in both forms, and takes the one that came: SQL NULL where none did. */
+export const bodyColumns = (name: string): string => `${name} json, ${name}_text text`
+export const body = (name: string): string => `coalesce(${name}_text, ${name}::text)`
+/** The same where a JSON null is a value: it is SQL NULL by then. */
+export const anyBody = (name: string): string => `coalesce(${name}_text, ${name}::text, 'null')`
+
 export const recordFunctions = `
 CREATE FUNCTION super_pi_refuse(detail json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -21,7 +29,7 @@ BEGIN
   PERFORM super_pi_refuse(json_build_object('what', what, 'held', held, 'current', current));
 END $$;
 
-CREATE FUNCTION super_pi_conversations(p_seq bigint, p_rows json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_conversations(p_seq bigint, p_rows json) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE r record;
 BEGIN
   FOR r IN SELECT * FROM json_to_recordset(p_rows) AS x(id bigint, parent_conversation bigint, parent_entry bigint, owner bigint,
@@ -36,9 +44,10 @@ BEGIN
       PERFORM super_pi_conflict('conversation ' || r.id, 'this id is already used');
     END IF;
   END LOOP;
+  RETURN true;
 END $$;
 
-CREATE FUNCTION super_pi_updates(p_seq bigint, p_rows json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_updates(p_seq bigint, p_rows json) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE r record;
 BEGIN
   FOR r IN SELECT * FROM json_to_recordset(p_rows) AS x(id bigint, updated_at bigint, renamed boolean, title text) LOOP
@@ -48,36 +57,38 @@ BEGIN
       PERFORM super_pi_conflict('conversation ' || r.id, 'it does not exist');
     END IF;
   END LOOP;
+  RETURN true;
 END $$;
 
-CREATE FUNCTION super_pi_entries(p_seq bigint, p_rows json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_entries(p_seq bigint, p_count bigint, p_rows json) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   written bigint;
   used bigint;
 BEGIN
   INSERT INTO entries (id, conversation, kind, model, data, head, edits, task, created_at, seq)
-  SELECT id, conversation, kind, model, data, head, coalesce(edits, '[]'), task, created_at, p_seq
-  FROM json_to_recordset(p_rows) AS x(id bigint, conversation bigint, kind text, model text, data text, head bigint, edits text,
-    task bigint, created_at bigint)
+  SELECT id, conversation, kind, ${anyBody("model")}, ${body("data")}, head, coalesce(edits_text, edits::text, '[]'), task, created_at, p_seq
+  FROM json_to_recordset(p_rows) AS x(id bigint, conversation bigint, kind text, ${bodyColumns("model")}, ${bodyColumns("data")}, head bigint,
+    ${bodyColumns("edits")}, task bigint, created_at bigint)
   ON CONFLICT (id) DO NOTHING;
   GET DIAGNOSTICS written = ROW_COUNT;
-  IF written < json_array_length(p_rows) THEN
+  IF written < p_count THEN
     SELECT x.id INTO used FROM json_to_recordset(p_rows) AS x(id bigint)
     GROUP BY x.id HAVING count(*) > 1 OR EXISTS (SELECT 1 FROM entries e WHERE e.id = x.id AND e.seq <> p_seq)
     ORDER BY x.id LIMIT 1;
     PERFORM super_pi_conflict('entry ' || used, 'this id is already used');
   END IF;
+  RETURN true;
 END $$;
 
-CREATE FUNCTION super_pi_tasks(p_seq bigint, p_rows json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_tasks(p_seq bigint, p_rows json) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   r record;
   known record;
   twin bigint;
 BEGIN
-  FOR r IN SELECT * FROM json_to_recordset(p_rows) AS x(id bigint, conversation bigint, kind text, version bigint, input text, status text,
-    checkpoint text, owner bigint, background smallint, abort_requested smallint, crashes bigint, parked text, node text, fence bigint,
-    lease_until bigint, wake_at bigint, waiting_on text, outcome text, request_id text, in_doubt smallint, created_at bigint,
+  FOR r IN SELECT * FROM json_to_recordset(p_rows) AS x(id bigint, conversation bigint, kind text, version bigint, ${bodyColumns("input")}, status text,
+    ${bodyColumns("checkpoint")}, owner bigint, background smallint, abort_requested smallint, crashes bigint, parked text, node text, fence bigint,
+    lease_until bigint, wake_at bigint, ${bodyColumns("waiting_on")}, ${bodyColumns("outcome")}, request_id text, in_doubt smallint, created_at bigint,
     started_at bigint, ended_at bigint, at_conversation bigint, at_task bigint, at_self bigint)
   LOOP
     twin := NULL;
@@ -88,8 +99,8 @@ BEGIN
       -- fencing: a row under a higher token stays as it is
       INSERT INTO tasks (id, conversation, kind, version, input, status, checkpoint, owner, background, abort_requested, crashes, parked,
         node, fence, lease_until, wake_at, waiting_on, outcome, request_id, in_doubt, created_at, started_at, ended_at, place, seq)
-      VALUES (r.id, r.conversation, r.kind, r.version, r.input, r.status, r.checkpoint, r.owner, r.background, r.abort_requested,
-        r.crashes, r.parked, r.node, r.fence, r.lease_until, r.wake_at, r.waiting_on, r.outcome, r.request_id, r.in_doubt, r.created_at,
+      VALUES (r.id, r.conversation, r.kind, r.version, ${anyBody("r.input")}, r.status, ${anyBody("r.checkpoint")}, r.owner, r.background, r.abort_requested,
+        r.crashes, r.parked, r.node, r.fence, r.lease_until, r.wake_at, ${body("r.waiting_on")}, ${body("r.outcome")}, r.request_id, r.in_doubt, r.created_at,
         r.started_at, r.ended_at,
         coalesce((SELECT place FROM conversations WHERE id = r.at_conversation), (SELECT place FROM tasks WHERE id = r.at_task), r.at_self),
         p_seq)
@@ -110,14 +121,15 @@ BEGIN
     END IF;
     PERFORM super_pi_refuse(json_build_object('what', 'request id ', 'quoted', r.request_id, 'detail', 'it is already task ' || twin));
   END LOOP;
+  RETURN true;
 END $$;
 
-CREATE FUNCTION super_pi_submissions(p_seq bigint, p_rows json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_submissions(p_seq bigint, p_rows json) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   r record;
   twin bigint;
 BEGIN
-  FOR r IN SELECT * FROM json_to_recordset(p_rows) AS x(id bigint, conversation bigint, kind text, content text, when_busy text,
+  FOR r IN SELECT * FROM json_to_recordset(p_rows) AS x(id bigint, conversation bigint, kind text, ${bodyColumns("content")}, when_busy text,
     status text, reason text, detail text, request_id text, entry bigint, answer bigint, created_at bigint)
   LOOP
     IF r.request_id IS NOT NULL THEN
@@ -128,7 +140,7 @@ BEGIN
       END IF;
     END IF;
     INSERT INTO submissions (id, conversation, kind, content, when_busy, status, reason, detail, request_id, entry, answer, created_at, seq)
-    VALUES (r.id, r.conversation, r.kind, r.content, r.when_busy, r.status, r.reason, r.detail, r.request_id, r.entry, r.answer,
+    VALUES (r.id, r.conversation, r.kind, ${anyBody("r.content")}, r.when_busy, r.status, r.reason, r.detail, r.request_id, r.entry, r.answer,
       r.created_at, p_seq)
     ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, content = excluded.content, when_busy = excluded.when_busy,
       status = excluded.status, reason = excluded.reason, detail = excluded.detail, request_id = excluded.request_id,
@@ -138,19 +150,22 @@ BEGIN
       PERFORM super_pi_conflict('submission ' || r.id, 'this id is already used');
     END IF;
   END LOOP;
+  RETURN true;
 END $$;
 
-CREATE FUNCTION super_pi_documents(p_seq bigint, p_rows json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_documents(p_seq bigint, p_rows json) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   r record;
   known record;
   kept text;
+  v_value text;
 BEGIN
   FOR r IN SELECT * FROM json_to_recordset(p_rows) AS x(id bigint, kind text, scope text, conversation bigint, task bigint, key text,
-    version bigint, history text, fork text, value text, operations text, since bigint, retire boolean, label text)
+    version bigint, history text, fork text, ${bodyColumns("value")}, ${bodyColumns("operations")}, since bigint, retire boolean, label text)
   LOOP
     kept := r.history;
-    UPDATE documents SET version = r.version, value = r.value, seq = p_seq
+    v_value := ${anyBody("r.value")};
+    UPDATE documents SET version = r.version, value = v_value, seq = p_seq
     WHERE id = r.id AND retired_seq IS NULL AND history = r.history AND version <= r.version AND seq = coalesce(r.since, seq);
     IF NOT FOUND THEN
       SELECT history, version, seq, retired_seq INTO known FROM documents WHERE id = r.id;
@@ -159,7 +174,7 @@ BEGIN
           PERFORM super_pi_conflict('document ' || r.label, 'it does not exist');
         END IF;
         INSERT INTO documents (id, kind, scope, conversation, task, key, version, history, fork, value, created_seq, retired_seq, seq)
-        VALUES (r.id, r.kind, r.scope, r.conversation, r.task, r.key, r.version, r.history, r.fork, r.value, p_seq, NULL, p_seq)
+        VALUES (r.id, r.kind, r.scope, r.conversation, r.task, r.key, r.version, r.history, r.fork, v_value, p_seq, NULL, p_seq)
         ON CONFLICT DO NOTHING;
         IF NOT FOUND THEN
           PERFORM super_pi_conflict('document ' || r.label, 'a live one exists already; retire it first');
@@ -175,15 +190,15 @@ BEGIN
       ELSE
         -- the first write of an incarnation decides its history
         kept := known.history;
-        UPDATE documents SET version = r.version, value = r.value, seq = p_seq WHERE id = r.id;
+        UPDATE documents SET version = r.version, value = v_value, seq = p_seq WHERE id = r.id;
       END IF;
     END IF;
     IF kept = 'rewindable' THEN
       -- a delta continues the revision before it, of an earlier commit; a document that is set twice has one revision, the last value
-      IF r.operations IS NOT NULL AND (SELECT max(seq) FROM document_revisions WHERE document = r.id) < p_seq THEN
-        INSERT INTO document_revisions (document, seq, type, version, body) VALUES (r.id, p_seq, 'delta', r.version, r.operations);
+      IF ${body("r.operations")} IS NOT NULL AND (SELECT max(seq) FROM document_revisions WHERE document = r.id) < p_seq THEN
+        INSERT INTO document_revisions (document, seq, type, version, body) VALUES (r.id, p_seq, 'delta', r.version, ${body("r.operations")});
       ELSE
-        INSERT INTO document_revisions (document, seq, type, version, body) VALUES (r.id, p_seq, 'base', r.version, r.value)
+        INSERT INTO document_revisions (document, seq, type, version, body) VALUES (r.id, p_seq, 'base', r.version, v_value)
         ON CONFLICT (document, seq) DO UPDATE SET type = excluded.type, version = excluded.version, body = excluded.body;
       END IF;
     END IF;
@@ -191,9 +206,10 @@ BEGIN
       UPDATE documents SET retired_seq = p_seq WHERE id = r.id;
     END IF;
   END LOOP;
+  RETURN true;
 END $$;
 
-CREATE FUNCTION super_pi_artifacts(p_seq bigint, p_puts json, p_removals json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_artifacts(p_seq bigint, p_puts json, p_removals json) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE r record;
 BEGIN
   FOR r IN SELECT * FROM json_to_recordset(p_puts) AS x(conversation bigint, name text, media_type text, size bigint, content text, at bigint)
@@ -206,6 +222,7 @@ BEGIN
   FOR r IN SELECT * FROM json_to_recordset(p_removals) AS x(conversation bigint, name text) LOOP
     DELETE FROM artifacts WHERE conversation = r.conversation AND name = r.name;
   END LOOP;
+  RETURN true;
 END $$;
 `
 

@@ -5,7 +5,7 @@
 const statuses = "('pending', 'running', 'waiting', 'sleeping', 'completing', 'terminal')"
 
 export const removalFunctions = `
-CREATE FUNCTION super_pi_remove(p_ids bigint[]) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_remove(p_ids bigint[]) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   r record;
   doomed bigint[];
@@ -36,6 +36,7 @@ BEGIN
   DELETE FROM entries WHERE conversation = ANY(doomed);
   DELETE FROM tasks WHERE conversation = ANY(doomed) AND status IN ${statuses};
   DELETE FROM conversations WHERE id = ANY(doomed);
+  RETURN true;
 END $$;
 `
 

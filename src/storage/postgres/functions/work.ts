@@ -2,6 +2,7 @@
  * SQL functions that write jobs and names inside a commit, with the refusals of the storage port. See `records.ts` for how rows come.
  */
 import { shardCount } from "../../../domain/cluster.ts"
+import { anyBody, bodyColumns } from "./records.ts"
 
 /** Whether the row's place is in one of the shards of `held`; null holds them all, and a row without a place may be anywhere. */
 export const heldCondition = (held: string): string =>
@@ -9,18 +10,18 @@ export const heldCondition = (held: string): string =>
 
 export const workFunctions = `
 CREATE FUNCTION super_pi_jobs(p_seq bigint, p_inserts json, p_updates json, p_claims json, p_ended_before bigint, p_limit bigint)
-RETURNS void LANGUAGE plpgsql AS $$
+RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   r record;
   known record;
   held int[];
 BEGIN
-  FOR r IN SELECT * FROM json_to_recordset(p_inserts) AS x(id bigint, queue text, worker text, args text, unique_key text, unique_for text,
+  FOR r IN SELECT * FROM json_to_recordset(p_inserts) AS x(id bigint, queue text, worker text, ${bodyColumns("args")}, unique_key text, unique_for text,
     max_attempts bigint, run_at bigint, conversation bigint, created_at bigint)
   LOOP
     INSERT INTO jobs (id, queue, worker, args, state, unique_key, unique_for, attempt, max_attempts, run_at, conversation, node, fence,
       lease_until, errors, created_at, started_at, ended_at, place, seq)
-    VALUES (r.id, r.queue, r.worker, r.args, 'available', r.unique_key, r.unique_for, 0, r.max_attempts, r.run_at, r.conversation, NULL, 0,
+    VALUES (r.id, r.queue, r.worker, ${anyBody("r.args")}, 'available', r.unique_key, r.unique_for, 0, r.max_attempts, r.run_at, r.conversation, NULL, 0,
       NULL, '[]', r.created_at, NULL, NULL, (SELECT place FROM conversations WHERE id = r.conversation), p_seq)
     ON CONFLICT DO NOTHING;
     CONTINUE WHEN FOUND;
@@ -30,14 +31,14 @@ BEGIN
     END IF;
   END LOOP;
   FOR r IN SELECT * FROM json_to_recordset(p_updates) AS x(id bigint, state text, keeps_key boolean, attempt bigint, max_attempts bigint,
-    run_at bigint, node text, fence bigint, lease_until bigint, errors text, started_at bigint, ended_at bigint, from_state text,
+    run_at bigint, node text, fence bigint, lease_until bigint, ${bodyColumns("errors")}, started_at bigint, ended_at bigint, from_state text,
     from_fence bigint, legal boolean)
   LOOP
     IF NOT r.legal THEN
       PERFORM super_pi_conflict('job ' || r.id, r.from_state || ' → ' || r.state || ' is no legal transition');
     END IF;
     UPDATE jobs SET state = r.state, unique_key = CASE WHEN r.keeps_key THEN unique_key END, attempt = r.attempt,
-      max_attempts = r.max_attempts, run_at = r.run_at, node = r.node, fence = r.fence, lease_until = r.lease_until, errors = r.errors,
+      max_attempts = r.max_attempts, run_at = r.run_at, node = r.node, fence = r.fence, lease_until = r.lease_until, errors = ${anyBody("r.errors")},
       started_at = r.started_at, ended_at = r.ended_at, seq = p_seq
     WHERE id = r.id AND fence = r.from_fence AND state = r.from_state;
     CONTINUE WHEN FOUND;
@@ -64,9 +65,10 @@ BEGIN
     DELETE FROM jobs WHERE id = ANY(ARRAY(
       SELECT id FROM jobs WHERE ended_at < p_ended_before ORDER BY ended_at, id LIMIT p_limit FOR UPDATE SKIP LOCKED));
   END IF;
+  RETURN true;
 END $$;
 
-CREATE FUNCTION super_pi_names(p_seq bigint, p_changes json) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION super_pi_names(p_seq bigint, p_changes json) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE r record;
 BEGIN
   FOR r IN SELECT * FROM json_to_recordset(p_changes) AS x(type text, namespace text, principal text, name text, conversation bigint,
@@ -90,6 +92,7 @@ BEGIN
       END IF;
     END IF;
   END LOOP;
+  RETURN true;
 END $$;
 `
 
