@@ -12,8 +12,9 @@ import { version } from "./cli/package.ts"
 import type { NodeOptions, OpenedNode } from "./cli/ports.ts"
 import { type ClusterSettings, nodeNameAt } from "./domain/cluster-settings.ts"
 import { ServiceFailure } from "./domain/failure.ts"
-import { parseHostPort, renderHostPort } from "./domain/host-port.ts"
+import { type HostPort, parseHostPort, renderHostPort } from "./domain/host-port.ts"
 import { advertisedAddress } from "./protocols/peers/address.ts"
+import { checkMembers } from "./protocols/peers/check.ts"
 import { makePeers } from "./protocols/peers/peers.ts"
 import { routedSessions, type Whereabouts } from "./protocols/peers/routing.ts"
 import { listenPeers } from "./protocols/peers/serve.ts"
@@ -24,7 +25,7 @@ import { prepareSchema } from "./storage/postgres/auto-migrate.ts"
 import { lockClient } from "./storage/postgres/lock-client.ts"
 import { ownDatabase } from "./storage/postgres/ownership.ts"
 import { postgresPathLocks } from "./storage/postgres/path-locks.ts"
-import { type RosterNode, readSystem } from "./storage/postgres/roster.ts"
+import { type RosterNode, readRoster, readSystem } from "./storage/postgres/roster.ts"
 import type { PostgresSettings } from "./storage/postgres/settings.ts"
 import { postgresSignals } from "./storage/postgres/signals.ts"
 import { makePostgresNode } from "./storage/postgres/store.ts"
@@ -80,6 +81,13 @@ const tellMembers = (members: () => ReadonlyArray<RosterNode>, peers: PeersServi
   })
   return Effect.forever(Effect.zipRight(look, Effect.sleep(lookMs)))
 }
+
+/** Where the members that are alive are reached, but for this node. */
+const addressesOf = (members: ReadonlyArray<RosterNode>, self: number): ReadonlyArray<HostPort> =>
+  members.flatMap(({ address, alive, epoch }) => {
+    const at = alive && epoch !== self ? parseHostPort(address, 0) : null
+    return at === null ? [] : [at]
+  })
 
 const whereaboutsOf = (member: Member, store: StoreService): Whereabouts => ({
   self: member.epoch,
@@ -141,6 +149,9 @@ export const openCluster = (options: ClusterNodeOptions) =>
           draining: member.isDraining(),
           shards: member.shards.held(),
         }))
+        // Work that it took could not be reached by members that turn it away.
+        const members = addressesOf(yield* Effect.mapError(readRoster(locks), notJoined), epoch)
+        yield* Effect.mapError(checkMembers(members, { ...greeting, tls }), notJoined)
         yield* listener.serve({ ...greeting, sessions: here, info })
         const discovery = yield* discoveryOf(settings, { name, address, instance: self.instance })
         const connected = yield* makePeers({ ...greeting, tls, discovered: discovery.peers })
