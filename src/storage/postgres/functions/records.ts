@@ -9,7 +9,7 @@
  */
 /** Declares a body in both forms, and takes the one that came: SQL NULL where none did. */
 export const bodyColumns = (name: string): string => `${name} json, ${name}_text text`
-export const body = (name: string): string => `coalesce(${name}_text, ${name}::text)`
+const body = (name: string): string => `coalesce(${name}_text, ${name}::text)`
 /** The same where a JSON null is a value: it is SQL NULL by then. */
 export const anyBody = (name: string): string => `coalesce(${name}_text, ${name}::text, 'null')`
 
