@@ -137,7 +137,8 @@ export const openCluster = (options: ClusterNodeOptions) =>
     let peers: PeersService | null = null
     const ask: Parameters<typeof memberService>[0]["ask"] = (other) =>
       peers === null ? Effect.succeed(null) : Effect.orElseSucceed(peers.info(other), () => null)
-    const parts = { member, name, strategy: settings.discovery.strategy, clusterStore, ask }
+    const queues = () => routed?.queues ?? null
+    const parts = { member, name, strategy: settings.discovery.strategy, clusterStore, queues, ask }
 
     const join = (here: SessionsService) =>
       Effect.gen(function* () {

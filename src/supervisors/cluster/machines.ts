@@ -40,6 +40,8 @@ const resting: ReadonlySet<MachineState> = new Set<MachineState>(["idle", "sleep
 export interface Machines extends Conversations {
   /** Conversations in memory. */
   readonly count: Effect.Effect<number>
+  /** When it was last looked whether open work is at work, by the monotonic clock, in ms. */
+  readonly sweptAt: () => number
   /** Lets open work begin, until the scope closes. */
   readonly begin: Effect.Effect<void, never, Scope.Scope>
 }
@@ -58,6 +60,7 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
   /** Those that were started here, as far as they may still be in memory. */
   const started = new Set<ConversationId>()
   const triedAt = new Map<ConversationId, number>()
+  let sweptAt = now()
 
   const placeOf = (id: ConversationId): Effect.Effect<number | null, Failure> => {
     const known = places.get(id)
@@ -153,18 +156,23 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
       if (Option.isNone(yield* plain.peek(id))) started.delete(id)
     }
     const held = shards.held()
-    if (held.length === 0) return
+    if (held.length === 0) {
+      sweptAt = now()
+      return
+    }
     for (const id of yield* store.busyConversations(held)) {
       if (Option.isSome(yield* plain.peek(id))) continue
       if (now() - (triedAt.get(id) ?? Number.NEGATIVE_INFINITY) < againMs) continue
       yield* start(id)
     }
     for (const [id, at] of triedAt) if (now() - at >= againMs) triedAt.delete(id)
+    sweptAt = now()
   }).pipe(Effect.catchAll((error) => Effect.logWarning(`open work was not looked for: ${error.message}`)))
 
   return {
     get,
     peek: plain.peek,
+    sweptAt: () => sweptAt,
     count: Effect.suspend(() =>
       Effect.map(
         Effect.filter([...started], (id) => Effect.map(plain.peek(id), Option.isSome)),

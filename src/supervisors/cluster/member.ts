@@ -58,6 +58,8 @@ export interface Member {
   readonly gate: (plain: Conversations) => Conversations
   /** Conversations in memory; 0 before {@link gate}. */
   readonly machines: Effect.Effect<number>
+  /** Milliseconds since it was last looked whether open work is at work; 0 before {@link gate}. */
+  readonly sweepAge: () => number
   readonly holderOfConversation: (id: ConversationId) => Effect.Effect<Holder, Failure>
   readonly holderOfTask: (id: TaskId) => Effect.Effect<Holder, Failure>
   /** Registers under `address` and takes part until the scope closes. */
@@ -159,6 +161,7 @@ export const makeMember = (parts: MemberParts): Member => {
       machines = makeMachines({ plain, shards, store: clusterStore, now })
       return machines
     },
+    sweepAge: () => (machines === null ? 0 : now() - machines.sweptAt()),
     machines: Effect.suspend(() => machines?.count ?? Effect.succeed(0)),
     holderOfConversation: (id) => Effect.flatMap(placeOf(id), holderAt),
     holderOfTask: (id) => Effect.flatMap(orStorageFailure(clusterStore.placeOfTask(id)), holderAt),

@@ -1,20 +1,23 @@
 /**
- * What a member of a cluster says of itself and of the others. Healthy means that work is moving: the database answers, the event loop
- * turns, this node is a member, and no work has waited for long while somebody could have taken it.
+ * What a member of a cluster says of itself and of the others. Healthy means that its own work is moving: the database answers, the event
+ * loop turns, this node is a member and looks after what its shards have to do, and no job that it could run has been due for long while none
+ * of its queue runs. What others leave lying is theirs to say: one sick node must not have all of them restarted.
  */
 import { Clock, Effect } from "effect"
 import type { ClusterService } from "../../actors/cluster.ts"
 import { type ClusterMember, shardCount } from "../../domain/cluster.ts"
+import type { Failure } from "../../domain/failure.ts"
+import type { QueueView } from "../../domain/queue.ts"
 import type { ClusterStoreService } from "../../storage/cluster-port.ts"
 import type { RosterNode } from "../../storage/postgres/roster.ts"
+import { unservedLimitMs } from "../judge-health.ts"
+import { oldestMs, unserved } from "../unserved.ts"
 import type { Member } from "./member.ts"
 
 /** For each thing that is asked, in ms. */
 const answerMs = 2_000
 /** A turn of the event loop that takes longer counts as stuck, in ms. */
 const lagLimitMs = 1_000
-/** Work that waits longer counts as stuck, in ms. */
-const unservedLimitMs = 60_000
 /** A look at the database that is older counts as none, in ms. */
 const staleMs = 5_000
 
@@ -29,6 +32,8 @@ export interface MemberServiceParts {
   readonly name: string
   readonly strategy: string
   readonly clusterStore: ClusterStoreService
+  /** Queues with the jobs that this node may run; null before it has joined. */
+  readonly queues: () => Effect.Effect<ReadonlyArray<QueueView>, Failure> | null
   /** Null: it cannot be reached, or did not answer in time. */
   readonly ask: (epoch: number) => Effect.Effect<OtherNode | null>
 }
@@ -49,6 +54,10 @@ export const memberService = (parts: MemberServiceParts): ClusterService => {
     Effect.timeout(answerMs),
     Effect.map((since) => ({ since })),
     Effect.orElseSucceed(() => null),
+  )
+  const dueJobs = Effect.suspend(() => parts.queues() ?? Effect.succeed([])).pipe(
+    Effect.timeout(answerMs),
+    Effect.orElseSucceed((): ReadonlyArray<QueueView> => []),
   )
   const ageOf = (since: number | null, at: number): number | null => (since === null ? null : Math.max(0, at - since))
 
@@ -107,13 +116,17 @@ export const memberService = (parts: MemberServiceParts): ClusterService => {
       yield* Effect.sleep(0)
       const eventLoopLagMs = (yield* Clock.currentTimeMillis) - before
       const waiting = yield* oldest
-      const oldestUnservedMs = ageOf(waiting?.since ?? null, yield* Clock.currentTimeMillis)
+      const due = yield* dueJobs
+      const now = yield* Clock.currentTimeMillis
+      const oldestUnservedMs = ageOf(waiting?.since ?? null, now)
+      const dueMs = oldestMs(unserved([], new Set(), due, now), now)
       const answers = waiting !== null && roster.age(performance.now()) < staleMs
       const isMember = roster.includesSelf
       const draining = member.isDraining()
       const isLate = eventLoopLagMs >= lagLimitMs
-      const stuck = oldestUnservedMs !== null && oldestUnservedMs > unservedLimitMs
-      const healthy = answers && isMember && !isLate && !stuck
+      const late = dueMs !== null && dueMs > unservedLimitMs
+      const asleep = answers && member.sweepAge() > unservedLimitMs
+      const healthy = answers && isMember && !isLate && !late && !asleep
       return {
         healthy,
         ready: healthy && !draining,
@@ -121,7 +134,8 @@ export const memberService = (parts: MemberServiceParts): ClusterService => {
           ...(answers ? [] : [`the database did not answer within ${answerMs} ms`]),
           ...(answers && !isMember ? ["this node is no member of the cluster"] : []),
           ...(isLate ? [`the event loop is ${eventLoopLagMs} ms late`] : []),
-          ...(stuck ? [`work has waited for ${Math.round(oldestUnservedMs / 1000)} s`] : []),
+          ...(late ? [`a job has been due for ${Math.round(dueMs / 1000)} s and none of its queue runs`] : []),
+          ...(asleep ? [`open work has not been looked for since ${Math.round(member.sweepAge() / 1000)} s`] : []),
           ...(draining ? ["the node is draining"] : []),
         ],
         database: answers ? "ok" : "failed",
