@@ -20,6 +20,8 @@ import { readService, type Service } from "./service.ts"
 const lookEvery = "2 seconds"
 /** For answers that were just written to reach their clients once nothing runs any more, in ms. */
 const lastWordMs = 1_000
+/** For leaving behind the drain, also while the database is away, in ms. */
+const leaveMs = 20_000
 /** A drain that does not come to an end is not waited for longer than this beyond its deadline, in ms. */
 const patienceMs = 5_000
 
@@ -80,5 +82,6 @@ const run = ({ gateway, options, settings }: Service, verbose: boolean) =>
 
 export const main = async (invocation: Invocation): Promise<number> => {
   const service = await readService(invocation)
-  return runCommand(() => run(service, invocation.get(option.verbose) === true), ExitCode.ok, service.options.env)
+  const command = () => run(service, invocation.get(option.verbose) === true)
+  return runCommand(command, ExitCode.ok, service.options.env, service.settings.cluster.drainMs + leaveMs)
 }

@@ -2,7 +2,8 @@
  * Runs the Effect of a command: scope, signals, logs, and failures as one line.
  *
  * SIGINT and SIGTERM interrupt the command, its scope closes (the node stops cleanly) and it ends with 130 or 143. A command that has
- * something better to do with Ctrl-C sets a handler. A second SIGTERM, or a signal while the scope does not close, ends the process.
+ * something better to do with Ctrl-C sets a handler. A second SIGTERM, or a signal while the scope does not close, ends the process; so does
+ * the end of the time that stopping may take.
  */
 import { Cause, Effect, Exit, Fiber, type Scope } from "effect"
 import type { Failure } from "../domain/failure.ts"
@@ -51,12 +52,19 @@ export const runCommand = async (
   terminated: number = ExitCode.terminated,
   /** Says what is logged, and how. */
   env: Env = process.env,
+  /** How long stopping may take after a signal, in ms: a server that is away must not keep the process. */
+  stopMs = 60_000,
 ): Promise<number> => {
   let handler: (() => void) | undefined
   let signalled: number | undefined
   const stop = (code: number) => {
     if (signalled !== undefined) process.exit(code)
     signalled = code
+    const late = () => {
+      process.stderr.write("super-pi: it did not stop in time and ends; what was acknowledged is kept\n")
+      process.exit(code)
+    }
+    setTimeout(late, stopMs).unref()
     Effect.runFork(Fiber.interrupt(fiber))
   }
   const onInt = () => (handler === undefined ? stop(ExitCode.interrupted) : handler())
