@@ -62,7 +62,9 @@ describePostgres("an open pool", () => {
       expect(yield* refusal(withPart(url, "password", "geheim"))).toMatch(
         /^postgresql:\/\/postgres@127\.0\.0\.1:\d+\/\w+: the password is wrong \(28P01\)\. Check the user and password in DATABASE_URL$/,
       )
-      expect(yield* refusal(withPart(url, "password", ""))).toMatch(/the server asks for a password|the password is wrong/)
+      expect(yield* refusal(withPart(url, "password", ""))).toMatch(
+        /the server asks for a password|the password is wrong/,
+      )
       expect(yield* refusal(withPart(url, "pathname", "/nowhere"))).toContain("there is no such database (3D000)")
       expect(yield* refusal(withPart(url, "port", "1"))).toContain("nobody answers there (ECONNREFUSED)")
       expect(yield* refusal(`${url}?sslmode=require`)).toContain("the server has no encryption")
