@@ -106,6 +106,23 @@ export const keepBusy = async (
   }
 }
 
+/** All of them at once, each through the next of the clients. */
+export const keepAllBusy = async (
+  system: System,
+  clients: ReadonlyArray<RpcSocket>,
+  busy: ReadonlyArray<Busy>,
+  promises: Promises,
+): Promise<void> => {
+  const begin = (sleeping: boolean) =>
+    Promise.all(
+      busy
+        .filter(({ work }) => (work.kind === "sleeps") === sleeping)
+        .map((one, at) => keepBusy(system, clients[at % clients.length] as RpcSocket, one, promises)),
+    )
+  await begin(false)
+  await begin(true)
+}
+
 /** How many of the conversations have nothing open. */
 export const restingOf = async (system: System, conversations: ReadonlyArray<number>): Promise<number> => {
   const open = await system.database.rows<{ conversation: number }>(
@@ -166,7 +183,7 @@ export const answerQuestions = async (client: RpcSocket, conversations: Readonly
 export const brokenPromises = async (
   system: System,
   promises: Promises,
-  works: ReadonlyArray<Work>,
+  works: ReadonlyArray<Pick<Work, "certain" | "tokens">>,
 ): Promise<ReadonlyArray<string>> => {
   const world = await system.database.world()
   const effects = readEffects(system.effects)

@@ -24,8 +24,10 @@ interface Planned {
   readonly rules: Script["rules"]
 }
 
-/** Milliseconds of a stream, and of a call, that is to be interrupted. */
-const longMs = 8_000
+/** Milliseconds of a stream, and of a call, that is to be interrupted: until then everything else is busy too, also on a slow machine. */
+const longMs = 20_000
+/** Of a backoff, which is begun last. */
+const backoffSeconds = 10
 
 const commandOf = (log: string, token: string, seconds: number): string =>
   `printf 'start ${token}\\n' >> '${log}'; sleep ${seconds}; printf 'end ${token}\\n' >> '${log}'; echo done ${token}`
@@ -35,7 +37,7 @@ const call = (log: string, token: string, seconds: number) => ({
   args: { command: commandOf(log, token, seconds) },
 })
 
-const long = (text: string): ScriptStep => ({ text, chunks: 80, chunkMs: Math.round(longMs / 80) })
+const long = (text: string): ScriptStep => ({ text, chunks: 100, chunkMs: longMs / 100 })
 
 const plan = (key: string, kind: WorkKind, log: string): Planned => {
   const prompt = `work ${key} please`
@@ -68,7 +70,7 @@ const plan = (key: string, kind: WorkKind, log: string): Planned => {
       // once in every life of a node
       return {
         work: none,
-        rules: [{ match, steps: [{ status: 429, retryAfter: longMs / 1_000, times: 1 }, { text: answer }] }],
+        rules: [{ match, steps: [{ status: 429, retryAfter: backoffSeconds, times: 1 }, { text: answer }] }],
       }
     case "asks":
       return {
