@@ -49,6 +49,11 @@ const watching = ({ sessions, target }: Turn): Effect.Effect<Pull, never, Scope.
 
 const hasEnded = (status: string): boolean => status === "done" || status === "unanswered"
 
+const endsOf =
+  (id: SubmissionId) =>
+  (event: Event): boolean =>
+    event.type === "submission_updated" && event.submission_id === id && hasEnded(event.status)
+
 const statusOf = ({ sessions, target }: Pick<Turn, "sessions" | "target">, submissionId: SubmissionId) =>
   Effect.map(sessions.submission({ ...target, submissionId, requestId: null }), ({ status }) => status)
 
@@ -76,11 +81,13 @@ const follow = (turn: Turn, follower: Follower, id: SubmissionId, pull: Pull, fi
   Effect.gen(function* () {
     let events = first
     let known = false
+    let gap = false
     while (!(yield* follower.events(events))) {
-      // A second snapshot stands for events that were lost, perhaps the last ones.
+      // A second snapshot stands for events that were lost, perhaps the first of its run, perhaps the last ones.
       const lost = known && events.some((event) => event.type === "snapshot")
       known = true
-      if (lost && hasEnded(yield* statusOf(turn, id))) {
+      gap ||= lost
+      if ((lost || (gap && events.some(endsOf(id)))) && hasEnded(yield* statusOf(turn, id))) {
         const { entries, settled } = yield* settledOf(turn, id)
         yield* follower.lost(endOf(settled, entries))
         return

@@ -22,6 +22,8 @@ export interface Voice {
   /** How its turn ended, until its submission ends. */
   readonly stopReason: StopReason
   readonly answer: string
+  /** The end of a turn of it was told. */
+  readonly turned: boolean
   /** The text of the newest response that is whole. */
   readonly last: string
   readonly failure: { readonly code: string; readonly message: string } | null
@@ -40,6 +42,7 @@ export const newVoice = (submission: SubmissionId, running = false): Voice => ({
   usage: noUsage,
   stopReason: "stop",
   answer: "",
+  turned: false,
   last: "",
   failure: null,
   seen: false,
@@ -107,6 +110,8 @@ const submissionEnded = (voice: Voice, event: Extract<Event, { readonly type: "s
   const { answer, failure, stopReason, usage } = voice
   if (event.submission_id !== voice.submission) return [voice, nothing]
   if (event.status === "done") {
+    // Its run went by while events were lost: whoever follows asks what it said (`turn.ts`).
+    if (voice.gap && !voice.ours && !voice.turned) return [voice, nothing]
     // An input that asked no model says in a word what it did.
     const word = voice.ours || answer !== "" ? null : event.detail
     const [ended, told] = conclude(voice, { type: "answered", stopReason, text: word ?? answer, usage })
@@ -148,7 +153,7 @@ const ofOurs = (voice: Voice, event: Event): Step => {
     case "stream_reset":
       return [{ ...voice, text: startOver(voice.text), thinking: startOver(voice.thinking) }, nothing]
     case "turn_completed":
-      return [{ ...voice, ours: false, stopReason: event.stop_reason, answer: event.text }, nothing]
+      return [{ ...voice, ours: false, turned: true, stopReason: event.stop_reason, answer: event.text }, nothing]
     case "turn_error":
       return [{ ...voice, ours: false, failure: { code: event.code, message: event.message } }, nothing]
     case "turn_cancelled":
