@@ -38,11 +38,14 @@ export interface MemberServiceParts {
   readonly ask: (epoch: number) => Effect.Effect<OtherNode | null>
 }
 
+/** Not waiting for the end of what comes too late: over a network that is cut it takes longer. */
+const inTime = <A, E>(answer: Effect.Effect<A, E>) => Effect.timeout(Effect.disconnect(answer), answerMs)
+
 /** Conversations of this node that work, by the database. */
 export const busyHere = ({ clusterStore, member }: Pick<MemberServiceParts, "clusterStore" | "member">) =>
   Effect.suspend(() => clusterStore.busyConversations(member.shards.held())).pipe(
     Effect.map((busy) => busy.length),
-    Effect.timeout(answerMs),
+    inTime,
     Effect.orElseSucceed(() => null),
   )
 
@@ -51,12 +54,12 @@ export const memberService = (parts: MemberServiceParts): ClusterService => {
   const { roster, shards } = member
 
   const oldest = clusterStore.oldestUnserved.pipe(
-    Effect.timeout(answerMs),
+    inTime,
     Effect.map((since) => ({ since })),
     Effect.orElseSucceed(() => null),
   )
   const dueJobs = Effect.suspend(() => parts.queues() ?? Effect.succeed([])).pipe(
-    Effect.timeout(answerMs),
+    inTime,
     Effect.orElseSucceed((): ReadonlyArray<QueueView> => []),
   )
   const ageOf = (since: number | null, at: number): number | null => (since === null ? null : Math.max(0, at - since))

@@ -2,7 +2,7 @@
  * One node of a cluster under test: a real process of the built program, `node dist/node.js`, with directories of its own, that can be killed,
  * stopped, woken and started again under the same name and ports.
  */
-import { type ChildProcess, spawn } from "node:child_process"
+import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { appendFileSync } from "node:fs"
 import { resolve } from "node:path"
 
@@ -19,6 +19,8 @@ export interface NodeSettings {
   readonly log: string
   readonly args: ReadonlyArray<string>
   readonly env: Readonly<Record<string, string>>
+  /** Words of a command that it is started through, for example in a network of its own. */
+  readonly through: ReadonlyArray<string>
 }
 
 export interface NodeEnd {
@@ -58,10 +60,11 @@ export class NodeProcess {
   }
 
   start(): void {
-    const { args, directory, env, log, port } = this.settings
+    const { args, directory, env, log, port, through } = this.settings
     this.#meant = false
     this.stderr = ""
-    const child = spawn(process.execPath, [program, "--port", String(port), ...args], {
+    const [command = "", ...words] = [...through, process.execPath, program, "--port", String(port), ...args]
+    const child = spawn(command, words, {
       cwd: directory,
       env: { PATH: process.env.PATH ?? "", TMPDIR: directory, ...env },
       stdio: ["ignore", "ignore", "pipe"],
@@ -104,6 +107,7 @@ export class NodeProcess {
 
   /** The status of one of its probes; null while it does not answer. */
   async probe(path: "/ready" | "/health"): Promise<number | null> {
+    if (this.settings.through.length > 0) return this.#probeThrough(path)
     try {
       const response = await fetch(`${this.url}${path}`, { signal: AbortSignal.timeout(5_000) })
       await response.arrayBuffer()
@@ -111,5 +115,15 @@ export class NodeProcess {
     } catch {
       return null
     }
+  }
+
+  /** From where it runs: nobody else reaches it there. */
+  #probeThrough(path: string): Promise<number | null> {
+    const ask = `fetch("${this.url}${path}", { signal: AbortSignal.timeout(5000) })
+      .then((response) => console.log(response.status), () => console.log("null"))`
+    const [command = "", ...words] = [...this.settings.through, process.execPath, "-e", ask]
+    return new Promise((done) =>
+      execFile(command, words, (error, out) => done(error === null ? JSON.parse(out) : null)),
+    )
   }
 }

@@ -15,6 +15,12 @@ import { NodeProcess } from "./process.ts"
 import { RpcSocket } from "./rpc-socket.ts"
 import { untilTrue } from "./until.ts"
 
+/** How one node is connected; without one, directly and on loopback. */
+export interface NodeRoute {
+  readonly env: Readonly<Record<string, string>>
+  readonly through?: ReadonlyArray<string>
+}
+
 export interface SystemOptions {
   readonly nodes?: number
   /** What the model `script/test` answers; `log` is the file that unsafe calls write to. */
@@ -22,6 +28,8 @@ export interface SystemOptions {
   readonly env?: Readonly<Record<string, string>>
   /** Where the database comes from; default the server of this run. */
   readonly database?: Effect.Effect<TestDatabase, never, Scope.Scope>
+  /** Of the node `at` (from 0); `peerPort` is where it would listen for the others. */
+  readonly route?: (at: number, peerPort: number, database: TestDatabase) => Promise<NodeRoute | null>
 }
 
 export class System {
@@ -48,7 +56,8 @@ export class System {
   }
 
   /** Starts all nodes at once and waits until they share all shards. */
-  static async start({ database = postgresDatabase, env = {}, nodes = 3, script }: SystemOptions): Promise<System> {
+  static async start(options: SystemOptions): Promise<System> {
+    const { database = postgresDatabase, env = {}, nodes = 3, route, script } = options
     const directory = realpathSync(mkdtempSync(join(tmpdir(), "super-pi-cluster-")))
     const workspace = join(directory, "workspace")
     mkdirSync(workspace)
@@ -61,6 +70,7 @@ export class System {
     const made = await within(database)
     const ports = await freePorts(nodes * 2)
     const hosts = ports.slice(nodes).map((port) => `127.0.0.1:${port}`)
+    const routes = await Promise.all(ports.slice(nodes).map((port, at) => route?.(at, port, made) ?? null))
     const processes = hosts.map((host, at) => {
       const name = `n${at + 1}`
       const home = join(directory, name)
@@ -84,7 +94,9 @@ export class System {
           SUPER_PI_CLUSTER_PORT: host.slice(host.indexOf(":") + 1),
           SUPER_PI_NODE_NAME: `${name}@127.0.0.1`,
           ...env,
+          ...routes[at]?.env,
         },
+        through: routes[at]?.through ?? [],
       })
     })
     const system = new System(
