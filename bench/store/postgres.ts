@@ -1,17 +1,14 @@
 /**
  * The store on PostgreSQL beside the raw named statement for the same rows, in alternating slices on one server that waits for its disk.
  */
-import { spawn } from "node:child_process"
-import path from "node:path"
-import { createInterface } from "node:readline"
 import { Effect, Either, Exit, Scope } from "effect"
-import { Client } from "pg"
 import type { ConversationId } from "../../src/domain/ids.ts"
 import { conversation } from "../../src/storage/conformance/records.ts"
 import { migrate } from "../../src/storage/postgres/migrations.ts"
 import { settingsOfUrl } from "../../src/storage/postgres/settings.ts"
 import { makePostgresStore } from "../../src/storage/postgres/store.ts"
 import type { Commit, StoreService } from "../../src/storage/store.ts"
+import { createDatabase, openServer, type Server } from "../postgres-server.ts"
 import { median, type Row } from "../row.ts"
 import { openRawPostgres } from "./raw-postgres.ts"
 import { oneCommit } from "./rows.ts"
@@ -32,42 +29,11 @@ const commitOf = (of: number, round: number): Commit =>
     round,
   )
 
-interface Server {
-  readonly url: string
-  readonly close: () => Promise<void>
-}
-
-/** The server of `DATABASE_URL`, or one of its own. */
-const openServer = async (): Promise<Server> => {
-  const given = process.env.DATABASE_URL
-  if (given !== undefined) return { url: given, close: async () => undefined }
-  const keeper = path.resolve("test/support/postgres-server.mjs")
-  const config = ["listen_addresses=127.0.0.1", "shared_buffers=128MB"]
-  const options = JSON.stringify({ auth: "password", files: {}, hba: [], config })
-  const child = spawn(process.execPath, [keeper, options], { stdio: ["pipe", "pipe", "inherit"] })
-  const { value = "" } = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next()
-  const { port }: { port: number } = JSON.parse(value)
-  const ended = new Promise<void>((resolve) => child.once("close", () => resolve()))
-  return {
-    url: `postgresql://postgres:postgres@127.0.0.1:${port}/postgres`,
-    close: () => {
-      child.stdin.end()
-      return ended
-    },
-  }
-}
-
-/** A fresh database there. */
-const createDatabase = async ({ url }: Server, name: string): Promise<string> => {
-  const client = new Client({ connectionString: url })
-  await client.connect()
-  await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
-  await client.query(`CREATE DATABASE ${name}`)
-  await client.end()
-  const made = new URL(url)
-  made.pathname = `/${name}`
-  await Effect.runPromise(migrate(Either.getOrThrow(settingsOfUrl(made.href))))
-  return made.href
+/** A fresh database there with this program's tables. */
+const createMigrated = async (server: Server, name: string): Promise<string> => {
+  const url = await createDatabase(server, name)
+  await Effect.runPromise(migrate(Either.getOrThrow(settingsOfUrl(url))))
+  return url
 }
 
 /** Commits per second. */
@@ -80,7 +46,7 @@ const rate = async (body: () => Promise<unknown>): Promise<number> => {
 const measure = async (server: Server): Promise<ReadonlyArray<Row>> => {
   const scope = Effect.runSync(Scope.make())
   const open = async (name: string) => {
-    const settings = Either.getOrThrow(settingsOfUrl(await createDatabase(server, name)))
+    const settings = Either.getOrThrow(settingsOfUrl(await createMigrated(server, name)))
     const node = { name, address: "", version: "bench" }
     const store = await Effect.runPromise(Scope.extend(makePostgresStore({ settings, node }), scope))
     await Effect.runPromise(store.commit(conversations))

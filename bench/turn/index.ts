@@ -1,7 +1,7 @@
 /**
  * A durable turn (user input, tool call, tool result, answer; every step committed; instant model): the whole product path beside LangGraph JS
  * with its SQLite checkpointer, beside @effect/workflow, and beside the raw rows; and the bare engine path beside the raw rows. Ours and the
- * floor alternate; the peers run once, LangGraph since it takes minutes.
+ * floor alternate; the peers run once, LangGraph since it takes minutes. On PostgreSQL beside DBOS (postgres.ts).
  */
 import { mkdtempSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -10,16 +10,12 @@ import { median, type Row } from "../row.ts"
 import { openBare } from "./bare.ts"
 import type { OpenEngine } from "./engine.ts"
 import { openFloor } from "./floor.ts"
+import { postgresRows } from "./postgres.ts"
 import { openProduct } from "./product.ts"
+import { type Shape, talk } from "./talk.ts"
 
 /** Rounds of ours and the floor; odd. */
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
-
-interface Shape {
-  readonly conversations: number
-  /** Turns of each conversation. */
-  readonly turns: number
-}
 
 const long: Shape = { conversations: 1, turns: Number(process.env.BENCH_TURNS ?? 500) }
 const wide: Shape = { conversations: 50, turns: 20 }
@@ -40,22 +36,14 @@ interface Measured {
   readonly bytes: number
 }
 
-const measure = async (open: OpenEngine, { conversations, turns }: Shape): Promise<Measured> => {
+const measure = async (open: OpenEngine, shape: Shape): Promise<Measured> => {
   const directory = mkdtempSync(path.join(tmpdir(), "super-pi-turn-"))
   const file = path.join(directory, "bench.db")
   try {
     const engine = await open(file)
-    await engine.begin(conversations)
-    const times: Array<number> = []
-    const talk = async (conversation: number): Promise<void> => {
-      for (let turn = 0; turn < turns; turn++) {
-        const start = performance.now()
-        await engine.turn(conversation, turn)
-        times.push(performance.now() - start)
-      }
-    }
+    await engine.begin(shape.conversations)
     const start = performance.now()
-    await Promise.all(Array.from({ length: conversations }, (_, index) => talk(index + 1)))
+    const times = await talk(engine, shape)
     const elapsed = performance.now() - start
     await engine.close()
     const edge = Math.min(EDGE, Math.floor(times.length / 2))
@@ -130,8 +118,9 @@ const rateRows = (
   ]
 }
 
-/** Runs everything: about three minutes, most of it LangGraph's. */
-export const rows = async (): Promise<ReadonlyArray<Row>> => {
+/** Runs everything: about four minutes, most of it LangGraph's; with `postgres`, what runs on PostgreSQL alone. */
+export const rows = async (only?: string): Promise<ReadonlyArray<Row>> => {
+  if (only === "postgres") return postgresRows(ROUNDS)
   const { openLangGraph } = await import("./langgraph.ts")
   const inOne = await compare(long, openLangGraph)
   const inMany = await compare(wide, openLangGraph)
@@ -149,5 +138,6 @@ export const rows = async (): Promise<ReadonlyArray<Row>> => {
       ...{ name: "bytes per turn", ours: bytes, peer: inOne.peer.bytes, unit: "B" },
       ...{ ratio: inOne.peer.bytes / bytes, target: "≤ 8,192", met: bytes <= 8_192 },
     },
+    ...(await postgresRows(ROUNDS)),
   ]
 }

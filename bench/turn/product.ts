@@ -3,7 +3,7 @@
  * sandbox thread, events to a watcher, commits; the model answers at once.
  */
 import { tmpdir } from "node:os"
-import { Effect, Fiber, Layer, ManagedRuntime, Schema, Stream } from "effect"
+import { Effect, Either, Fiber, Layer, ManagedRuntime, Schema, Stream } from "effect"
 import { defaultPolicy } from "../../src/actors/conversation/machine/data.ts"
 import { ConversationSettings } from "../../src/actors/conversation/settings.ts"
 import { ActorSystem } from "../../src/actors/kernel/index.ts"
@@ -13,13 +13,16 @@ import { text, textOf } from "../../src/domain/message.ts"
 import { noUsage } from "../../src/domain/usage.ts"
 import { type ModelPart, type ModelProvider, ModelRejected, type ModelRequest, Models } from "../../src/models/model.ts"
 import { modelsOver } from "../../src/models/service.ts"
+import { settingsOfUrl } from "../../src/storage/postgres/settings.ts"
 import { SqliteStore } from "../../src/storage/sqlite/store.ts"
+import type { Store } from "../../src/storage/store.ts"
+import { serverStore } from "../../src/super-pi-server.ts"
 import { nodeLayer } from "../../src/supervisors/node.ts"
 import { defineTool, toolFailure } from "../../src/tools/define.ts"
 import { Sandbox } from "../../src/tools/sandbox.ts"
 import { sandboxPool } from "../../src/tools/sandbox-pool.ts"
 import { toolsLayer } from "../../src/tools/tools.ts"
-import type { OpenEngine } from "./engine.ts"
+import type { OpenEngine, TurnEngine } from "./engine.ts"
 import { answerText, promptText, toolArguments, toolOutput } from "./turn.ts"
 
 const info = {
@@ -85,20 +88,33 @@ const settings = (idleMs: number) =>
     idleMs,
   })
 
-/** The sessions of a node on the database at `path`, its model and tool; a conversation leaves memory after `idleMs`. */
-export const productLayer = (path: string, idleMs: number) =>
+/** The sessions of a node on a store, its model and tool; a conversation leaves memory after `idleMs`. */
+const productOver = <E>(store: Layer.Layer<Store, E>, idleMs: number) =>
   Layer.provide(
     nodeLayer,
     Layer.mergeAll(
       ActorSystem.layer(),
-      SqliteStore.layer({ path }),
+      store,
       Layer.succeed(Models, modelsOver([instant()], [])),
       Layer.provide(toolsLayer([noop]), sandboxPool()),
       settings(idleMs),
     ),
   )
-export const openProduct: OpenEngine = async (path) => {
-  const runtime = ManagedRuntime.make(productLayer(path, 60_000))
+
+/** {@link productOver} the database at `path`. */
+export const productLayer = (path: string, idleMs: number) => productOver(SqliteStore.layer({ path }), idleMs)
+
+/** Long enough for no conversation to leave memory meanwhile. */
+const idleMs = 60_000
+
+export const openProduct: OpenEngine = (path) => opened(productLayer(path, idleMs))
+
+/** On a database of a PostgreSQL server, without tables yet. */
+export const openPostgresProduct: OpenEngine = (url) =>
+  opened(productOver(serverStore(Either.getOrThrow(settingsOfUrl(url)), { node: "bench", program: "bench" }), idleMs))
+
+const opened = async <E>(layer: Layer.Layer<Sessions, E>): Promise<TurnEngine> => {
+  const runtime = ManagedRuntime.make(layer)
   const sessions = await runtime.runPromise(Sessions)
   const ids = new Map<number, ConversationId>()
   const watchers: Array<Fiber.RuntimeFiber<void, unknown>> = []
