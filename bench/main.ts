@@ -11,6 +11,7 @@ const benches: Readonly<
   Record<string, () => Promise<{ readonly rows: (only?: string) => Promise<ReadonlyArray<Row>> }>>
 > = {
   actors: () => import("./actors/index.ts"),
+  cluster: () => import("./cluster/index.ts"),
   gateway: () => import("./gateway/index.ts"),
   memory: () => import("./memory/index.ts"),
   store: () => import("./store/index.ts"),

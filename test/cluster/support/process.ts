@@ -6,7 +6,7 @@ import { type ChildProcess, execFile, spawn } from "node:child_process"
 import { appendFileSync } from "node:fs"
 import { resolve } from "node:path"
 
-const program = resolve(import.meta.dirname, "../../../dist/node.js")
+const built = resolve(import.meta.dirname, "../../../dist/node.js")
 
 export interface NodeSettings {
   /** Name among the nodes, `n1` and so on. */
@@ -18,6 +18,8 @@ export interface NodeSettings {
   /** File that its stderr goes to. */
   readonly log: string
   readonly args: ReadonlyArray<string>
+  /** Path of `dist/node.js`; default the repository's, seen from this file. */
+  readonly program?: string
   readonly env: Readonly<Record<string, string>>
   /** Words of a command that it is started through, for example in a network of its own. */
   readonly through: ReadonlyArray<string>
@@ -60,7 +62,7 @@ export class NodeProcess {
   }
 
   start(): void {
-    const { args, directory, env, log, port, through } = this.settings
+    const { args, directory, env, log, port, program = built, through } = this.settings
     this.#meant = false
     this.stderr = ""
     const [command = "", ...words] = [...through, process.execPath, program, "--port", String(port), ...args]
