@@ -12,10 +12,10 @@ import type { Event } from "../../src/domain/event.ts"
 import { text } from "../../src/domain/message.ts"
 import type { TreeNode } from "../../src/domain/tree.ts"
 import { noUsage } from "../../src/domain/usage.ts"
-import { SqliteStore } from "../../src/storage/sqlite/store.ts"
 import { Store, type StoreService } from "../../src/storage/store.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import type { Tool } from "../../src/tools/tool.ts"
+import { engineAt } from "../support/engine.ts"
 import { atRest, collect, echo, type NodeOptions, nodeAt, open, prompt, until, withNode } from "./harness.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "super-pi-actor-"))
@@ -257,7 +257,7 @@ describe("a node that stops and starts again", () => {
         yield* Deferred.succeed(goOn, undefined)
         const conversationId = yield* Fiber.join(first)
         const left = yield* Effect.flatMap(Store, (store) => store.openTasks(conversationId)).pipe(
-          Effect.provide(Layer.fresh(SqliteStore.layer({ path }))),
+          Effect.provide(Layer.fresh(engineAt(path))),
         )
         expect(left.map(({ crashes, node }) => ({ crashes, node }))).toEqual(
           left.map(() => ({ crashes: 0, node: null })),
@@ -317,7 +317,7 @@ describe("what a conversation says of itself", () => {
         )
         const usage = yield* Effect.flatMap(Store, (store) => store.documents(conversationId)).pipe(
           Effect.map((documents) => documents.find(({ kind }) => kind === DocumentKind.usage)?.value),
-          Effect.provide(Layer.fresh(SqliteStore.layer({ path }))),
+          Effect.provide(Layer.fresh(engineAt(path))),
         )
         const spent = { ...noUsage, input: 140, output: 14 }
         expect(usage).toMatchObject({ models: { "script/small": spent }, tools: { spend: spent } })

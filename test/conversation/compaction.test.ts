@@ -5,7 +5,6 @@ import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { it } from "@effect/vitest"
-import Database from "better-sqlite3"
 import { Deferred, Effect, Fiber, FiberId, Schema } from "effect"
 import { describe, expect } from "vitest"
 import type { QueuesService } from "../../src/actors/queue/queues.ts"
@@ -20,6 +19,7 @@ import { textOf } from "../../src/domain/message.ts"
 import { promptOf } from "../../src/domain/prompt.ts"
 import type { StoreService } from "../../src/storage/store.ts"
 import { compactionQueue } from "../../src/supervisors/compaction-queue.ts"
+import { readsAt } from "../support/engine.ts"
 import { collect, nodeAt, open, prompt, until, withNode } from "./harness.ts"
 
 const filler = "word ".repeat(300)
@@ -318,11 +318,10 @@ describe("the slots of a node", () => {
         const events = yield* collect(sessions, id, ended)
         yield* talk(sessions, id)
         expect((yield* Fiber.join(events)).at(-1)).toMatchObject({ reason: "background", status: "completed" })
-        const database = new Database(path, { readonly: true })
-        expect(database.prepare("select queue, worker from jobs where queue = 'compaction'").all()).toEqual([
-          { queue: "compaction", worker: "slot" },
-        ])
-        database.close()
+        const jobs = yield* Effect.scoped(
+          Effect.flatMap(readsAt(path), (store) => store.jobs({ queue: "compaction", limit: 10 })),
+        )
+        expect(jobs.map(({ worker }) => worker)).toEqual(["slot"])
       }),
     )
   })

@@ -16,9 +16,9 @@ import { attach } from "../../src/protocols/attach/attach.ts"
 import { attachedSessions } from "../../src/protocols/attach/derive.ts"
 import type { Peer } from "../../src/protocols/attach/handshake.ts"
 import { serveAttach } from "../../src/protocols/attach/serve.ts"
-import { makeSqliteReader } from "../../src/storage/sqlite/store.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import type { Tool } from "../../src/tools/tool.ts"
+import { readsAt } from "../support/engine.ts"
 import { atRest, collect, echo, type NodeOptions, nodeAt, open, prompt, until, withNode } from "./harness.ts"
 
 const directory = mkdtempSync(join(tmpdir(), "super-pi-forks-"))
@@ -116,9 +116,7 @@ describe("a fork", () => {
           requestId: null,
         })).conversation_id
         const documents = yield* Effect.scoped(
-          Effect.flatMap(makeSqliteReader({ path }), (store) =>
-            Effect.zip(store.documents(root), store.documents(child)),
-          ),
+          Effect.flatMap(readsAt(path), (store) => Effect.zip(store.documents(root), store.documents(child))),
         )
         const of = (side: 0 | 1, kind: string) => documents[side].find((one) => one.kind === kind)?.value
         expect(of(1, "pi.agent")).toEqual({ instructions: "early", effort: "low", mode: "plan" })

@@ -1,5 +1,5 @@
 /**
- * A node in the test's process: SQLite in a temporary directory, scripted models, small tools.
+ * A node in the test's process: SQLite in a temporary directory (or what `support/engine.ts` was told), scripted models, small tools.
  */
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -15,12 +15,12 @@ import { text } from "../../src/domain/message.ts"
 import { Models } from "../../src/models/model.ts"
 import { makeModels } from "../../src/models/service.ts"
 import type { Observer } from "../../src/observability/observer.ts"
-import { SqliteStore } from "../../src/storage/sqlite/store.ts"
 import { Store, type StoreService } from "../../src/storage/store.ts"
 import { nodeLayer } from "../../src/supervisors/node.ts"
 import { defineTool } from "../../src/tools/define.ts"
 import type { Tool } from "../../src/tools/tool.ts"
 import { toolsLayer } from "../../src/tools/tools.ts"
+import { engineAt } from "../support/engine.ts"
 
 export const scriptModel = "script/test"
 
@@ -58,7 +58,7 @@ export const nodeAt = (path: string, options: NodeOptions) => {
     ...(options.observer === undefined ? {} : { observer: options.observer }),
   })
   const services = Layer.mergeAll(
-    Layer.map(SqliteStore.layer({ path }), (context) => {
+    Layer.map(engineAt(path), (context) => {
       const store = Context.get(context, Store)
       return Context.make(Store, options.wrapStore?.(store) ?? store)
     }),
