@@ -4,13 +4,17 @@
  */
 import type { Script, ScriptStep } from "../../../src/models/providers/script-file.ts"
 import type { Promises } from "./busy.ts"
+import { isLong } from "./figures.ts"
 import type { NodeProcess } from "./process.ts"
 import { ConnectionLost, RpcFault, type RpcSocket } from "./rpc-socket.ts"
 import type { System } from "./system.ts"
 import { limitMs, pause } from "./until.ts"
 
 /** Turns that a conversation of a load has before it repeats none: more than it gets through. */
-export const turnsEach = 150
+export const turnsEach = isLong ? 1_500 : 300
+
+/** What a client thinks before its next turn, in ms. */
+export const thinkMs = 100
 
 export const keyOf = (conversation: number, turn: number): string => `c${conversation}t${turn}`
 export const answerOf = (key: string): string => `answer ${key}: ${"word ".repeat(10)}end`
@@ -102,6 +106,7 @@ export class Load {
         this.faults.push(`${prompt}: ${settled.status} ${settled.text}`)
       }
       this.done[at] = (this.done[at] ?? 0) + 1
+      await pause(thinkMs)
     }
   }
 
