@@ -57,6 +57,11 @@ export class NodeProcess {
     return this.#child !== null && this.#child.exitCode === null && this.#child.signalCode === null
   }
 
+  /** Of its present life. */
+  get pid(): number | null {
+    return this.runs ? (this.#child?.pid ?? null) : null
+  }
+
   get ended(): Promise<NodeEnd> {
     return this.#ended
   }
