@@ -24,12 +24,17 @@ const cluster = Effect.gen(function* () {
   }
   let now: Holder = "here"
   let reachable = true
+  let silent = false
   let around: (sessions: SessionsService) => SessionsOver<OwnerGone> = (sessions) => sessions
   const sessions = routedSessions({
     here: here.sessions,
     link: (epoch) =>
       Effect.suspend(() =>
-        reachable ? Effect.succeed(around(there.sessions)) : new PeerUnreachable({ epoch, reason: "cut off" }),
+        silent
+          ? Effect.never
+          : reachable
+            ? Effect.succeed(around(there.sessions))
+            : new PeerUnreachable({ epoch, reason: "cut off" }),
       ),
     whereabouts: {
       self: 1,
@@ -47,6 +52,9 @@ const cluster = Effect.gen(function* () {
       Effect.sync(() => {
         now = by
       }),
+    never: () => {
+      silent = true
+    },
     reach: (can: boolean) => {
       reachable = can
     },
@@ -83,6 +91,19 @@ describe("the sessions of a cluster", () => {
       yield* TestClock.adjust("1 second")
       expect(there.calls).not.toContain("submit")
       reach(true)
+      yield* TestClock.adjust("1 second")
+      expect((yield* Fiber.join(call)).conversation_id).toBe(id)
+    }),
+  )
+
+  it.scoped("do not wait for ever for a node that is gone, also where the caller may not be interrupted", () =>
+    Effect.gen(function* () {
+      const { hold, never, sessions } = yield* cluster
+      yield* hold({ epoch: 2 })
+      never()
+      const call = yield* Effect.fork(Effect.uninterruptible(submit(sessions)))
+      yield* TestClock.adjust("1 second")
+      yield* hold("here")
       yield* TestClock.adjust("1 second")
       expect((yield* Fiber.join(call)).conversation_id).toBe(id)
     }),

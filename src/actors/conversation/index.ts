@@ -117,6 +117,11 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
       return Effect.as(shell.awaitSubmission(message.submission, message.reply), keep<Shell>(shell))
     case "leave":
       return Effect.succeed(stopMachine())
+    case "moveOut": {
+      const { rests } = shell
+      message.reply.succeed(rests)
+      return Effect.succeed(rests ? stopMachine() : keep<Shell>(shell))
+    }
     case "hibernate":
       return Effect.succeed(shell.idle ? stopMachine() : keep<Shell, ConversationMessage>(shell, [shell.hibernation()]))
     case "parts":

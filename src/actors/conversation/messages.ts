@@ -34,5 +34,7 @@ export type ConversationMessage =
   | { readonly type: "compactNow"; readonly instructions: string | null; readonly reply: Reply<CompactionResult> }
   /** The conversation is about to be deleted: leave memory. */
   | { readonly type: "leave" }
+  /** The conversation is to go to another node: leaves memory and answers true where it only waits, else goes on and answers false. */
+  | { readonly type: "moveOut"; readonly reply: Reply<boolean> }
   /** Sent by the actor to itself: time to look whether it may leave memory. */
   | { readonly type: "hibernate" }

@@ -4,7 +4,7 @@
  * holder; calls are made so that repeating changes nothing twice (see `attach/derive.ts`). A call that finds no holder within
  * {@link patienceMs} fails as `Busy`.
  */
-import { Clock, Effect } from "effect"
+import { Clock, Effect, Fiber } from "effect"
 import type { SessionsService } from "../../actors/sessions.ts"
 import { Busy, type Failure } from "../../domain/failure.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
@@ -56,7 +56,9 @@ export const routedSessions = ({ here, link, whereabouts }: RoutingParts): Sessi
     Effect.flatMap(find, (found): Effect.Effect<Current, Failure> => {
       if (found === "here") return Effect.succeed(hereNow)
       if (found === "nobody") return again(find, until)
-      const linked = Effect.timeoutFail(link(found.epoch), { duration: linkMs, onTimeout: () => "slow" as const })
+      // In a fiber of its own: a caller that may not be interrupted would otherwise wait for as long as there is no connection.
+      const wait = Effect.timeoutFail(link(found.epoch), { duration: linkMs, onTimeout: () => "slow" as const })
+      const linked = Effect.flatMap(Effect.forkDaemon(Effect.interruptible(wait)), Fiber.join)
       return Effect.matchEffect(linked, {
         onFailure: () => again(find, until),
         onSuccess: (sessions: SessionsOver<OwnerGone>) =>

@@ -11,7 +11,6 @@ import { orStorageFailure } from "../../actors/conversation/failures.ts"
 import type { ConversationMessage } from "../../actors/conversation/messages.ts"
 import { ask, shutdown, stop } from "../../actors/kernel/index.ts"
 import { shardOf } from "../../domain/cluster.ts"
-import type { MachineState, SessionState } from "../../domain/event.ts"
 import type { Failure } from "../../domain/failure.ts"
 import type { ConversationId } from "../../domain/ids.ts"
 import { isMoved, moved } from "../../domain/moved.ts"
@@ -33,9 +32,6 @@ const startAgain = Schedule.intersect(Schedule.exponential(Duration.millis(100))
 const placesKept = 50_000
 /** Conversations started at once. */
 const startsAtOnce = 8
-
-/** States in which a conversation only waits: stopped in them it loses nothing. */
-const resting: ReadonlySet<MachineState> = new Set<MachineState>(["idle", "sleeping_backoff", "awaiting_children"])
 
 export interface Machines extends Conversations {
   /** Conversations in memory. */
@@ -103,18 +99,15 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
       return found
     })
 
-  /** Whether it only waits; one that does not answer in time works. */
-  const rests = (ref: ConversationRef): Effect.Effect<boolean> =>
-    ask<ConversationMessage, SessionState, Failure>(ref, (reply) => ({ type: "state", reply }), {
-      timeoutMs: 1_000,
-    }).pipe(
-      Effect.map(({ compactions, state }) => resting.has(state) && compactions.length === 0),
+  /** Lets it go where it only waits; one that does not answer in time works. In one step, so that nothing begins in between. */
+  const movedOut = (ref: ConversationRef): Effect.Effect<boolean> =>
+    ask<ConversationMessage, boolean, Failure>(ref, (reply) => ({ type: "moveOut", reply }), { timeoutMs: 1_000 }).pipe(
       Effect.catchAll((error) => Effect.succeed(error._tag === "ActorDown")),
     )
 
   const leaveOne = (id: ConversationId, ref: ConversationRef, until: number): Effect.Effect<void> =>
     Effect.gen(function* () {
-      while (now() < until && !(yield* rests(ref))) yield* Effect.sleep(lookMs)
+      while (!(yield* movedOut(ref)) && now() < until) yield* Effect.sleep(lookMs)
       yield* halt(ref)
       started.delete(id)
     })
