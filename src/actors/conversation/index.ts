@@ -25,6 +25,7 @@ import {
 import { admitOnce, cancel, withdraw } from "./admission.ts"
 import { answerNow, askNow } from "./answer.ts"
 import { type Loaded, load } from "./load.ts"
+import { rests } from "./machine/rests.ts"
 import type { ConversationMessage } from "./messages.ts"
 import { watchingOf, withTrace } from "./observe.ts"
 import type { Services } from "./services.ts"
@@ -118,9 +119,9 @@ const receive = (shell: Shell, message: ConversationMessage): Effect.Effect<Chan
     case "leave":
       return Effect.succeed(stopMachine())
     case "moveOut": {
-      const { rests } = shell
-      message.reply.succeed(rests)
-      return Effect.succeed(rests ? stopMachine() : keep<Shell>(shell))
+      const goes = rests(shell.data)
+      message.reply.succeed(goes)
+      return Effect.succeed(goes ? stopMachine() : keep<Shell>(shell))
     }
     case "hibernate":
       return Effect.succeed(shell.idle ? stopMachine() : keep<Shell, ConversationMessage>(shell, [shell.hibernation()]))

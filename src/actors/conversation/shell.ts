@@ -55,9 +55,6 @@ interface RunningJob {
   readonly ref: ActorRef<"go">
 }
 
-/** States in which nothing is done. */
-const resting: ReadonlySet<MachineState> = new Set<MachineState>(["idle", "sleeping_backoff", "awaiting_children"])
-
 export class Shell {
   data: Data
   readonly hub: EventHub
@@ -111,12 +108,6 @@ export class Shell {
     const { compactions, inputCalls = [], reading = [], state } = this.data
     const busy = compactions.length + inputCalls.length + reading.length
     return state === "idle" && busy === 0 && this.waiters.size === 0 && this.hub.watcherCount === 0
-  }
-
-  /** It only waits, for an input, a time or subagents: stopped now it loses nothing. */
-  get rests(): boolean {
-    const { compactions, inputCalls = [], reading = [], state } = this.data
-    return resting.has(state) && compactions.length + inputCalls.length + reading.length === 0
   }
 
   /** One event through the machine. An event that writes nothing and starts nothing is done at once, without a suspension. */
