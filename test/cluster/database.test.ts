@@ -4,10 +4,11 @@
 import { Effect, Exit, Scope } from "effect"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { buildProgram } from "../cli/program.ts"
-import { describePostgresServer, type PostgresServer, postgresServer } from "../support/postgres.ts"
+import { type PostgresServer, postgresServer } from "../support/postgres.ts"
 import { brokenPromises } from "./support/busy.ts"
 import { isLong, say } from "./support/figures.ts"
 import { Load, loadScript } from "./support/load.ts"
+import { describeLongServer } from "./support/long-form.ts"
 import { System } from "./support/system.ts"
 import { pause, untilTrue } from "./support/until.ts"
 
@@ -31,7 +32,7 @@ afterAll(async () => {
   await Effect.runPromise(Scope.close(scope, Exit.void))
 }, 60_000)
 
-describePostgresServer("a restart of PostgreSQL under load", () => {
+describeLongServer("a restart of PostgreSQL under load", () => {
   it("loses nothing that was acknowledged, ends no node, and work goes on", async () => {
     const load = new Load(system, conversations)
     await load.start()

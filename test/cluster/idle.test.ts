@@ -5,8 +5,8 @@
 import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { buildProgram } from "../cli/program.ts"
-import { describePostgres } from "../support/postgres.ts"
 import { isLong, say } from "./support/figures.ts"
+import { describeLong } from "./support/long-form.ts"
 import type { NodeProcess } from "./support/process.ts"
 import { ConnectionLost, RpcFault, type RpcSocket } from "./support/rpc-socket.ts"
 import { System } from "./support/system.ts"
@@ -83,7 +83,7 @@ const touchAll = async (): Promise<ReadonlyArray<number>> => {
   return made
 }
 
-describePostgres(`${conversations} idle conversations on three nodes`, () => {
+describeLong(`${conversations} idle conversations on three nodes`, () => {
   it("stay reachable when a node leaves and when it joins again", async () => {
     const before = memory()
     const start = performance.now()

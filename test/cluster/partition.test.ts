@@ -20,7 +20,11 @@ const busyAtOnce = 12
 /** The one that is cut off: the last. */
 const victimAt = 2
 
+/** Why they do not run now; null: they do. */
+const short: string | null = isLong ? null : "npm run test:cluster"
+
 const noNamespaces: string | null = (() => {
+  if (short !== null) return short
   if (noPostgresServer !== null) return noPostgresServer
   const network = Network.open()
   network?.close()
@@ -81,7 +85,7 @@ const isCutOff = async (
 const describeUnless = (reason: string | null, title: string, body: () => void) =>
   describe.skipIf(reason !== null)(reason === null ? title : `${title} (${reason})`, body)
 
-describeUnless(noPostgres, "a node behind a network that swallows everything", () => {
+describeUnless(short ?? noPostgres, "a node behind a network that swallows everything", () => {
   it("loses its work to the others, stops, commits nothing late, and takes part again when it is restarted", async () => {
     const { plan, script } = planned()
     const holes: Array<BlackHole> = []
@@ -119,7 +123,7 @@ describeUnless(noPostgres, "a node behind a network that swallows everything", (
   }, 1_200_000)
 })
 
-describeUnless(noNamespaces, "a node in a network namespace of its own", () => {
+describeUnless(short ?? noNamespaces, "a node in a network namespace of its own", () => {
   it("loses its work to the others when the link is cut, stops, commits nothing late, and takes part again when it is restarted", async () => {
     const { plan, script } = planned()
     const network = new Network()

@@ -5,10 +5,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { readEffects } from "../../stress/database.ts"
 import { buildProgram } from "../cli/program.ts"
-import { describePostgres } from "../support/postgres.ts"
 import { Balancer } from "./support/balancer.ts"
 import { isLong, say, summary } from "./support/figures.ts"
 import { answerOf, keyOf, loadScript, promptOf, thinkMs, tokenOf, turnsEach } from "./support/load.ts"
+import { describeLong } from "./support/long-form.ts"
 import { System } from "./support/system.ts"
 import { pause, untilTrue } from "./support/until.ts"
 
@@ -27,7 +27,7 @@ afterAll(async () => {
   await system?.end()
 }, 60_000)
 
-describePostgres("a rolling restart under load", () => {
+describeLong("a rolling restart under load", () => {
   it("fails no request", async () => {
     const clientsOf = new Balancer(system.nodes)
     balancer = clientsOf
