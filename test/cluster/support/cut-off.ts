@@ -53,6 +53,11 @@ export const cutOff = async ({
   await untilTrue("everything is answered", async () => (await restingOf(system, here)) === here.length, { every: 100 })
   const ill = await saidSo
 
+  // what follows a run has its end a little later
+  await untilTrue("nothing is open any more", async () => {
+    const { tasks } = await system.database.world()
+    return tasks.every(({ status }) => status === "terminal")
+  })
   const world = await system.database.world()
   // fenced off meanwhile: it ends as soon as it hears of that
   victim.expectEnd()
