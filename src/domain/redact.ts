@@ -5,7 +5,7 @@ import type { Json } from "./json.ts"
 
 const mark = "[redacted]"
 
-const secretNames = /TOKEN|KEY|SECRET|PASSW|CREDENTIAL/i
+const secretNames = /TOKEN|KEY|SECRET|PASSW|CREDENTIAL|COOKIE/i
 
 /** Shorter values would take ordinary words out. */
 const leastChars = 8
