@@ -29,18 +29,17 @@ import { type RosterNode, readRoster, readSystem } from "./storage/postgres/rost
 import type { PostgresSettings } from "./storage/postgres/settings.ts"
 import { postgresSignals } from "./storage/postgres/signals.ts"
 import { makePostgresNode } from "./storage/postgres/store.ts"
+import { rememberPlaces } from "./storage/remembered-places.ts"
 import { Signals } from "./storage/signal-port.ts"
 import { Store, type StoreService } from "./storage/store.ts"
 import { Clustering } from "./supervisors/cluster/clustering.ts"
 import { discoveryOf } from "./supervisors/cluster/discovery/discovery.ts"
-import { type Member, makeMember, newShards, placedStore } from "./supervisors/cluster/member.ts"
+import { type Member, makeMember, placedStore } from "./supervisors/cluster/member.ts"
 import { Placement } from "./supervisors/cluster/placement.ts"
 import { busyHere, memberService } from "./supervisors/cluster/service.ts"
 import { idleSessionSeconds } from "./supervisors/cluster/sharding.ts"
+import { makeShards } from "./supervisors/cluster/shards.ts"
 import { PathLocks } from "./tools/path-locks.ts"
-
-/** Between two looks at who is alive, for the connections, in ms. */
-const lookMs = 250
 
 export interface ClusterNodeOptions extends NodeOptions {
   readonly cluster: ClusterSettings
@@ -67,19 +66,20 @@ const notJoined = (cause: Error): ServiceFailure =>
   })
 
 /** Keeps the connections up to date with who is alive by the database. */
-const tellMembers = (members: () => ReadonlyArray<RosterNode>, peers: PeersService): Effect.Effect<never> => {
+const tellMembers = (peers: () => PeersService | null) => {
   let told = ""
-  const look = Effect.suspend(() => {
-    const wanted = members().flatMap(({ address, epoch }) => {
-      const at = parseHostPort(address, 0)
-      return at === null ? [] : [{ epoch, address: at }]
+  return (members: ReadonlyArray<RosterNode>): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const connected = peers()
+      const wanted = members.flatMap(({ address, epoch }) => {
+        const at = parseHostPort(address, 0)
+        return at === null ? [] : [{ epoch, address: at }]
+      })
+      const now = JSON.stringify(wanted)
+      if (connected === null || now === told) return Effect.void
+      told = now
+      return connected.wanted(wanted)
     })
-    const now = JSON.stringify(wanted)
-    if (now === told) return Effect.void
-    told = now
-    return peers.wanted(wanted)
-  })
-  return Effect.forever(Effect.zipRight(look, Effect.sleep(lookMs)))
 }
 
 /** Where the members that are alive are reached, but for this node. */
@@ -107,13 +107,15 @@ export const openCluster = (options: ClusterNodeOptions) =>
     const listener = yield* listenPeers({ ...settings.listen, tls })
     const address = advertisedAddress(settings, listener.port)
     const name = nodeNameAt(settings, address)
-    const shards = yield* newShards
-    const { cluster: clusterStore, store } = yield* makePostgresNode({
+    const shards = yield* makeShards
+    const { cluster, store } = yield* makePostgresNode({
       settings: postgres,
       node: { name, address: renderHostPort(address), version: version() },
       held: shards.held,
     })
+    const clusterStore = rememberPlaces(cluster)
     const { epoch } = store
+    let peers: PeersService | null = null
     const locks = yield* lockClient(postgres, epoch, idleSessionSeconds).pipe(Effect.mapError(notJoined))
     const member = makeMember({
       store,
@@ -122,6 +124,7 @@ export const openCluster = (options: ClusterNodeOptions) =>
       shards,
       drainMs: settings.drainMs,
       guest,
+      onMembers: tellMembers(() => peers),
       onLost: options.onLost,
     })
     const self: PeerIdentity = {
@@ -134,7 +137,6 @@ export const openCluster = (options: ClusterNodeOptions) =>
     }
 
     let routed: SessionsService | null = null
-    let peers: PeersService | null = null
     const ask: Parameters<typeof memberService>[0]["ask"] = (other) =>
       peers === null ? Effect.succeed(null) : Effect.orElseSucceed(peers.info(other), () => null)
     const queues = () => routed?.queues ?? null
@@ -157,7 +159,6 @@ export const openCluster = (options: ClusterNodeOptions) =>
         const discovery = yield* discoveryOf(settings, { name, address, instance: self.instance })
         const connected = yield* makePeers({ ...greeting, tls, discovered: discovery.peers })
         peers = connected
-        yield* Effect.forkScoped(tellMembers(() => member.roster.members, connected))
         const sessions = routedSessions({ here, link: connected.link, whereabouts: whereaboutsOf(member, store) })
         routed = sessions
         yield* member.join(renderHostPort(address)).pipe(Effect.mapError(notJoined))

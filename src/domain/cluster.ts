@@ -8,6 +8,9 @@ export const shardCount = 256
 /** The shard of a place, 1 to {@link shardCount}. */
 export const shardOf = (place: number): number => (place % shardCount) + 1
 
+/** Who holds a place: this node, another one (by its epoch), or for a moment nobody. */
+export type Holder = "here" | "nobody" | { readonly epoch: number }
+
 /** A member as one node sees it. Times in milliseconds since the epoch. */
 export interface ClusterMember {
   /** What people call it, for example `super_pi@10.0.0.1`. */

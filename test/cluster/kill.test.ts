@@ -5,19 +5,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { buildProgram } from "../cli/program.ts"
 import { describePostgres } from "../support/postgres.ts"
-import {
-  answerQuestions,
-  type Busy,
-  brokenPromises,
-  keepAllBusy,
-  openConversations,
-  type Promises,
-  recoveries,
-  restingOf,
-} from "./support/busy.ts"
+import { brokenPromises, openConversations, type Promises, recoveries, restingOf } from "./support/busy.ts"
 import { isLong, say, summary } from "./support/figures.ts"
+import { conversationsOf, finish, keepNodeBusy } from "./support/round.ts"
 import { System } from "./support/system.ts"
-import { untilTrue } from "./support/until.ts"
 import { type Plan, planWork } from "./support/work.ts"
 
 const rounds = isLong ? 20 : 1
@@ -51,10 +42,8 @@ describePostgres("kill -9 of the node that runs 20 busy conversations", () => {
     for (const [round, works] of plan.rounds.entries()) {
       const victim = system.node(round)
       const clients = await Promise.all(system.others(victim).map((node) => system.connect(node)))
-      const here = (await system.heldBy(victim, opened)).slice(0, busyAtOnce)
-      expect(here).toHaveLength(busyAtOnce)
-      const busy = works.map((work, at): Busy => ({ work, conversation: here[at] ?? 0 }))
-      await keepAllBusy(system, clients, busy, promises)
+      const busy = await keepNodeBusy({ system, node: victim, opened, works, clients, promises })
+      const here = conversationsOf(busy)
       expect(await restingOf(system, here)).toBe(0)
 
       const epoch = await system.epochOf(victim)
@@ -68,11 +57,7 @@ describePostgres("kill -9 of the node that runs 20 busy conversations", () => {
       )
       all.push(...awake)
 
-      const asking = busy.filter(({ work }) => work.kind === "asks").map(({ conversation }) => conversation)
-      await answerQuestions(clients[0] as (typeof clients)[number], asking)
-      await untilTrue("everything is answered", async () => (await restingOf(system, here)) === here.length, {
-        every: 100,
-      })
+      await finish(system, clients[0], busy)
       say(
         `round ${round + 1}, ${victim.name} killed: recovery ${summary(awake)}; with those that sleep ${summary([...at.values()])}`,
       )

@@ -4,19 +4,10 @@
 import { afterAll, beforeAll, expect, it } from "vitest"
 import { buildProgram } from "../cli/program.ts"
 import { describePostgres } from "../support/postgres.ts"
-import {
-  answerQuestions,
-  type Busy,
-  brokenPromises,
-  keepAllBusy,
-  openConversations,
-  type Promises,
-  recoveries,
-  restingOf,
-} from "./support/busy.ts"
+import { brokenPromises, openConversations, type Promises, recoveries } from "./support/busy.ts"
 import { isLong, say, summary } from "./support/figures.ts"
+import { conversationsOf, finish, keepNodeBusy } from "./support/round.ts"
 import { System } from "./support/system.ts"
-import { untilTrue } from "./support/until.ts"
 import { type Plan, planWork } from "./support/work.ts"
 
 const rounds = isLong ? 5 : 1
@@ -47,20 +38,14 @@ describePostgres("SIGSTOP beyond the lease, then SIGCONT", () => {
     for (const [round, works] of plan.rounds.entries()) {
       const sleeper = system.node(round)
       const clients = await Promise.all(system.others(sleeper).map((node) => system.connect(node)))
-      const here = (await system.heldBy(sleeper, opened)).slice(0, busyAtOnce)
-      expect(here).toHaveLength(busyAtOnce)
-      const busy = works.map((work, at): Busy => ({ work, conversation: here[at] ?? 0 }))
-      await keepAllBusy(system, clients, busy, promises)
+      const busy = await keepNodeBusy({ system, node: sleeper, opened, works, clients, promises })
+      const here = conversationsOf(busy)
       const epoch = await system.epochOf(sleeper)
       const start = performance.now()
       sleeper.signal("SIGSTOP")
       const since = await system.database.marks(here, epoch)
       const at = await recoveries(system, here, { epoch, since, start })
-      const asking = busy.filter(({ work }) => work.kind === "asks").map(({ conversation }) => conversation)
-      await answerQuestions(clients[0] as (typeof clients)[number], asking)
-      await untilTrue("everything is answered", async () => (await restingOf(system, here)) === here.length, {
-        every: 100,
-      })
+      await finish(system, clients[0], busy)
 
       const before = await system.database.world()
       sleeper.expectEnd()

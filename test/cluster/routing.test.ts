@@ -4,11 +4,12 @@
 import { describe, expect, it } from "@effect/vitest"
 import { Chunk, Effect, Fiber, Ref, Stream, TestClock } from "effect"
 import type { SessionsService } from "../../src/actors/sessions.ts"
+import type { Holder } from "../../src/domain/cluster.ts"
 import { Busy, type Failure } from "../../src/domain/failure.ts"
 import { ConversationId } from "../../src/domain/ids.ts"
 import { moved } from "../../src/domain/moved.ts"
 import { OwnerGone, type SessionsOver } from "../../src/protocols/attach/attachment.ts"
-import { type Holder, routedSessions } from "../../src/protocols/peers/routing.ts"
+import { routedSessions } from "../../src/protocols/peers/routing.ts"
 import { PeerUnreachable } from "../../src/protocols/peers/service.ts"
 import { makeFakeSessions } from "../protocols/fake-sessions.ts"
 

@@ -10,7 +10,8 @@ import { lockClient } from "../../src/storage/postgres/lock-client.ts"
 import { migrate } from "../../src/storage/postgres/migrations.ts"
 import { postgresSettings } from "../../src/storage/postgres/settings.ts"
 import { makePostgresNode } from "../../src/storage/postgres/store.ts"
-import { makeMember, newShards } from "../../src/supervisors/cluster/member.ts"
+import { makeMember } from "../../src/supervisors/cluster/member.ts"
+import { makeShards } from "../../src/supervisors/cluster/shards.ts"
 import { describePostgres, postgresDatabase } from "../support/postgres.ts"
 
 const until = (is: () => boolean) => Effect.repeat(Effect.delay(Effect.sync(is), 10), { until: (done) => done })
@@ -33,7 +34,7 @@ const system = Effect.gen(function* () {
       const scope = yield* Effect.acquireRelease(Scope.make(), (own) => Scope.close(own, Exit.void))
       const lost: Array<string> = []
       const node = yield* Effect.gen(function* () {
-        const shards = yield* newShards
+        const shards = yield* makeShards
         const { cluster, store } = yield* makePostgresNode({
           settings,
           node: { name, address: "", version: "0" },
@@ -47,6 +48,7 @@ const system = Effect.gen(function* () {
           shards,
           drainMs: 2_000,
           guest: options.guest ?? false,
+          onMembers: () => Effect.void,
           onLost: (why) => Effect.sync(() => void lost.push(why)),
         })
         yield* member.join(`127.0.0.1:${store.epoch}`)

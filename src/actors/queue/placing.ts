@@ -10,14 +10,10 @@ import type { ReadError } from "../../storage/errors.ts"
 import type { StoreReads } from "../../storage/store.ts"
 import { epochsOf, foreignJobs, type Gone, type Holder } from "./decide.ts"
 
-/** Places that are remembered: a place never changes. */
-const kept = 10_000
-
 export class JobPlacing {
   /** Whether this node holds the shard of a place. */
   private readonly holds: (place: number) => boolean
   private readonly read: (id: ConversationId) => Effect.Effect<number | null, ReadError>
-  private readonly places = new Map<ConversationId, number>()
 
   constructor(
     holds: (place: number) => boolean,
@@ -29,14 +25,7 @@ export class JobPlacing {
 
   /** Null: the job is at no place. */
   private placeOf({ conversation }: Job): Effect.Effect<number | null, ReadError> {
-    if (conversation === null) return Effect.succeed(null)
-    const known = this.places.get(conversation)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.tap(this.read(conversation), (place) => {
-      if (place === null) return
-      if (this.places.size >= kept) this.places.clear()
-      this.places.set(conversation, place)
-    })
+    return conversation === null ? Effect.succeed(null) : this.read(conversation)
   }
 
   /** The jobs at places that this node holds: nobody else may run them. */

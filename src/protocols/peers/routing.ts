@@ -6,6 +6,7 @@
  */
 import { Clock, Effect, Fiber } from "effect"
 import type { SessionsService } from "../../actors/sessions.ts"
+import type { Holder } from "../../domain/cluster.ts"
 import { Busy, type Failure } from "../../domain/failure.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
 import { isMoved } from "../../domain/moved.ts"
@@ -21,9 +22,6 @@ const patienceMs = 30_000
 const linkMs = 250
 /** Between two attempts, in ms. */
 const pauseMs = 50
-
-/** Who holds a place: this node, another one (by its epoch), or for a moment nobody. */
-export type Holder = "here" | "nobody" | { readonly epoch: number }
 
 /** Where conversations and tasks are at work. */
 export interface Whereabouts {

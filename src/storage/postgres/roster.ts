@@ -65,7 +65,7 @@ export const markDraining = (sql: SqlClient, epoch: number): Effect.Effect<void,
   Effect.asVoid(sql.unsafe("UPDATE nodes SET draining = true WHERE epoch = $1", [epoch]))
 
 /** Makes a node a member of the cluster, once it listens; `guest`: without shards as long as there are others that take them. */
-export const joinCluster = (
+export const registerMember = (
   sql: SqlClient,
   { address, epoch, guest }: { readonly epoch: number; readonly address: string; readonly guest: boolean },
 ): Effect.Effect<void, SqlError> =>

@@ -28,8 +28,6 @@ const sweepEvery = Duration.seconds(5)
 const againMs = 30_000
 /** One that does not start, for example because the database is away, is tried again a few times first. */
 const startAgain = Schedule.intersect(Schedule.exponential(Duration.millis(100)), Schedule.recurs(5))
-/** Places remembered. */
-const placesKept = 50_000
 /** Conversations started at once. */
 const startsAtOnce = 8
 
@@ -51,36 +49,23 @@ export interface MachinesParts {
 }
 
 export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Machines => {
-  /** Places by conversation: they never change. */
-  const places = new Map<ConversationId, number>()
-  /** Those that were started here, as far as they may still be in memory. */
-  const started = new Set<ConversationId>()
+  /** Those that were started here with their places, as far as they may still be in memory. */
+  const started = new Map<ConversationId, number>()
   const triedAt = new Map<ConversationId, number>()
   let sweptAt = now()
-
-  const placeOf = (id: ConversationId): Effect.Effect<number | null, Failure> => {
-    const known = places.get(id)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.map(orStorageFailure(store.placeOfConversation(id)), (place) => {
-      if (place === null) return null
-      if (places.size >= placesKept) places.clear()
-      places.set(id, place)
-      return place
-    })
-  }
 
   const elsewhere = (id: ConversationId): Effect.Effect<never, Failure> => Effect.fail(moved(`conversation ${id}`))
 
   const halt = (ref: ConversationRef): Effect.Effect<void> => stop(ref, shutdown, { shutdownMs: stopMs })
 
   const get: Conversations["get"] = (id) =>
-    Effect.flatMap(placeOf(id), (place) => {
+    Effect.flatMap(orStorageFailure(store.placeOfConversation(id)), (place) => {
       if (place === null) return plain.get(id)
       if (!shards.holds(place)) {
         if (!shards.has(shardOf(place))) return elsewhere(id)
         return Effect.flatMap(plain.peek(id), Option.match({ onNone: () => elsewhere(id), onSome: Effect.succeed }))
       }
-      started.add(id)
+      started.set(id, place)
       return Effect.flatMap(plain.get(id), (ref) =>
         shards.has(shardOf(place)) ? Effect.succeed(ref) : Effect.zipRight(halt(ref), elsewhere(id)),
       )
@@ -90,9 +75,8 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
   const at = (wanted: ReadonlySet<number>): Effect.Effect<ReadonlyArray<readonly [ConversationId, ConversationRef]>> =>
     Effect.gen(function* () {
       const found: Array<readonly [ConversationId, ConversationRef]> = []
-      for (const id of [...started]) {
-        const place = places.get(id)
-        if (place !== undefined && !wanted.has(shardOf(place))) continue
+      for (const [id, place] of [...started]) {
+        if (!wanted.has(shardOf(place))) continue
         const ref = yield* plain.peek(id)
         if (Option.isSome(ref)) found.push([id, ref.value])
       }
@@ -145,7 +129,7 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
 
   /** Open work that nobody is at: what failed to start, or ended without being done. */
   const sweep: Effect.Effect<void> = Effect.gen(function* () {
-    for (const id of [...started]) {
+    for (const id of [...started.keys()]) {
       if (Option.isNone(yield* plain.peek(id))) started.delete(id)
     }
     const held = shards.held()
@@ -168,7 +152,7 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
     sweptAt: () => sweptAt,
     count: Effect.suspend(() =>
       Effect.map(
-        Effect.filter([...started], (id) => Effect.map(plain.peek(id), Option.isSome)),
+        Effect.filter([...started.keys()], (id) => Effect.map(plain.peek(id), Option.isSome)),
         (here) => here.length,
       ),
     ),

@@ -7,26 +7,24 @@
  * it is told once, and ends the process.
  */
 import { SqlClient } from "@effect/sql/SqlClient"
-import { Deferred, Duration, Effect, FiberId, Schedule, type Scope } from "effect"
+import { Deferred, Effect, FiberId, Schedule, type Scope } from "effect"
 import { orStorageFailure } from "../../actors/conversation/failures.ts"
-import { shardOf } from "../../domain/cluster.ts"
+import { type Holder, shardOf } from "../../domain/cluster.ts"
 import { Busy, type Failure } from "../../domain/failure.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
 import type { ClusterStoreService } from "../../storage/cluster-port.ts"
 import { Fenced } from "../../storage/errors.ts"
-import { joinCluster, markDraining, type RosterNode, readRoster } from "../../storage/postgres/roster.ts"
+import { markDraining, type RosterNode, readRoster, registerMember } from "../../storage/postgres/roster.ts"
 import type { StoreService } from "../../storage/store.ts"
 import type { Conversations } from "../conversations.ts"
 import { type Machines, makeMachines } from "./machines.ts"
 import { Roster } from "./roster.ts"
 import { joinSharding } from "./sharding.ts"
-import { makeShards, type Shards } from "./shards.ts"
+import type { Shards } from "./shards.ts"
 import { watchdog } from "./watchdog.ts"
 
 /** How long work of a shard may take to end when the shard goes to another node, in ms; beyond that it goes on there. */
 const moveGraceMs = 5_000
-/** Places that are remembered: they never change. */
-const placesKept = 50_000
 /** Between two looks at what is left while draining, in ms. */
 const lookMs = 50
 /** A question to the database after a pause, in ms. */
@@ -44,12 +42,11 @@ export interface MemberParts {
   readonly drainMs: number
   /** Takes no shards where other nodes are there to take them: for programs that come and go. */
   readonly guest: boolean
+  /** Told a few times a second who takes part, this node included. */
+  readonly onMembers: (members: ReadonlyArray<RosterNode>) => Effect.Effect<void>
   /** Told once, with one line, when this node is no member any more. */
   readonly onLost: (why: string) => Effect.Effect<void>
 }
-
-/** Where something is, as `routing.ts` of the peers asks. */
-type Holder = "here" | "nobody" | { readonly epoch: number }
 
 export interface Member {
   readonly roster: Roster
@@ -79,8 +76,6 @@ export const placedStore = (store: StoreService, cluster: ClusterStoreService, s
     ),
 })
 
-export const newShards: Effect.Effect<Shards, never, Scope.Scope> = makeShards
-
 const drainingAlone = new Busy({
   what: "node",
   detail: "it is draining, and there is no other one",
@@ -92,7 +87,6 @@ export const makeMember = (parts: MemberParts): Member => {
   const { epoch } = store
   const roster = new Roster(epoch)
   const drained = Deferred.unsafeMake<void>(FiberId.none)
-  const places = new Map<number, number>()
   let draining = false
   let drainUntil = 0
   let lost = false
@@ -115,16 +109,6 @@ export const makeMember = (parts: MemberParts): Member => {
     return Effect.succeed(holder === null || holder === epoch ? "nobody" : { epoch: holder })
   }
 
-  const placeOf = (id: ConversationId): Effect.Effect<number | null, Failure> => {
-    const known = places.get(id)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.tap(orStorageFailure(clusterStore.placeOfConversation(id)), (place) => {
-      if (place === null) return
-      if (places.size >= placesKept) places.clear()
-      places.set(id, place)
-    })
-  }
-
   /** Whether the database still counts this node in, with all that it believes to hold. */
   const stillHere = readRoster(locks).pipe(
     Effect.map((nodes) => {
@@ -136,8 +120,12 @@ export const makeMember = (parts: MemberParts): Member => {
     Effect.catchAll(() => Effect.succeed(true)),
   )
 
-  const watchRoster = Effect.suspend(() =>
-    roster.includesSelf || roster.age(now()) > askMs ? Effect.void : lose("another node fenced it off"),
+  /** After each look at the database. */
+  const looked = Effect.suspend(() =>
+    Effect.zipRight(
+      roster.includesSelf ? Effect.void : lose("another node fenced it off"),
+      parts.onMembers(roster.members),
+    ),
   )
 
   const drain = Effect.suspend(() => {
@@ -163,14 +151,14 @@ export const makeMember = (parts: MemberParts): Member => {
     },
     sweepAge: () => (machines === null ? 0 : now() - machines.sweptAt()),
     machines: Effect.suspend(() => machines?.count ?? Effect.succeed(0)),
-    holderOfConversation: (id) => Effect.flatMap(placeOf(id), holderAt),
+    holderOfConversation: (id) => Effect.flatMap(orStorageFailure(clusterStore.placeOfConversation(id)), holderAt),
     holderOfTask: (id) => Effect.flatMap(orStorageFailure(clusterStore.placeOfTask(id)), holderAt),
     isDraining: () => draining,
     drain,
     join: (address) =>
       Effect.gen(function* () {
         if (machines !== null) yield* machines.begin
-        yield* joinCluster(locks, { epoch, address, guest: parts.guest })
+        yield* registerMember(locks, { epoch, address, guest: parts.guest })
         yield* joinSharding({
           epoch,
           roster,
@@ -182,6 +170,7 @@ export const makeMember = (parts: MemberParts): Member => {
               Effect.logWarning(`node ${other} has gone without a word and is fenced off`),
               Effect.ignore(clusterStore.fenceOff(other)),
             ),
+          looked,
           onLost: (gone) => Effect.logWarning(`locks of ${gone.length} shards were lost; their work stops here`),
         }).pipe(Effect.provideService(SqlClient, locks))
         // First at the end: the others take what this node hands back.
@@ -190,7 +179,6 @@ export const makeMember = (parts: MemberParts): Member => {
           stillHere,
           onLost: (paused) => lose(`it was stopped for ${paused} ms, and others have its work now`),
         })
-        yield* Effect.forkScoped(Effect.forever(Effect.delay(watchRoster, Duration.millis(250))))
       }),
   }
 }

@@ -46,6 +46,8 @@ export interface RunnerStorageParts {
   /** By a monotonic clock. */
   readonly now: () => number
   readonly fenceOff: (epoch: number) => Effect.Effect<void>
+  /** Run after each look at the roster. */
+  readonly looked: Effect.Effect<void>
   /** Told when locks were lost: somebody else may have them. */
   readonly onLost: (shards: ReadonlyArray<number>) => Effect.Effect<void>
 }
@@ -78,7 +80,10 @@ export const placedRunnerStorage = (parts: RunnerStorageParts): RunnerStorage["T
     ...base,
     getRunners: Effect.flatMap(look, (nodes) => {
       const dead = roster.see(nodes, now())
-      return Effect.as(Effect.forEach(dead, parts.fenceOff, { discard: true }), roster.members.map(runnerOf))
+      return Effect.forEach(dead, parts.fenceOff, { discard: true }).pipe(
+        Effect.zipRight(parts.looked),
+        Effect.map(() => roster.members.map(runnerOf)),
+      )
     }),
     acquire: (address, ids) => {
       const wanted = new Set(numbers(ids))

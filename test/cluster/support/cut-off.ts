@@ -2,9 +2,10 @@
  * One node is cut off from everything while it works, and reached again after the others have finished its work.
  */
 import { expect } from "vitest"
-import { answerQuestions, type Busy, keepAllBusy, type Promises, recoveries, restingOf } from "./busy.ts"
+import { type Promises, recoveries } from "./busy.ts"
 import { summary } from "./figures.ts"
 import type { NodeProcess } from "./process.ts"
+import { conversationsOf, finish, keepNodeBusy } from "./round.ts"
 import type { RpcSocket } from "./rpc-socket.ts"
 import type { System } from "./system.ts"
 import { untilTrue } from "./until.ts"
@@ -34,10 +35,8 @@ export const cutOff = async ({
   victim,
   works,
 }: CutOff): Promise<string> => {
-  const here = (await system.heldBy(victim, opened)).slice(0, works.length)
-  expect(here).toHaveLength(works.length)
-  const busy = works.map((work, at): Busy => ({ work, conversation: here[at] ?? 0 }))
-  await keepAllBusy(system, others, busy, promises)
+  const busy = await keepNodeBusy({ system, node: victim, opened, works, clients: others, promises })
+  const here = conversationsOf(busy)
   const epoch = await system.epochOf(victim)
   const start = performance.now()
   const since = () => Math.round(performance.now() - start)
@@ -48,16 +47,9 @@ export const cutOff = async ({
     return probes.every((status) => status === 503)
   }).then(since)
   const at = await recoveries(system, here, { epoch, since: before, start })
-  const asking = busy.filter(({ work }) => work.kind === "asks").map(({ conversation }) => conversation)
-  await answerQuestions(others[0] as RpcSocket, asking)
-  await untilTrue("everything is answered", async () => (await restingOf(system, here)) === here.length, { every: 100 })
+  await finish(system, others[0], busy)
   const ill = await saidSo
 
-  // what follows a run has its end a little later
-  await untilTrue("nothing is open any more", async () => {
-    const { tasks } = await system.database.world()
-    return tasks.every(({ status }) => status === "terminal")
-  })
   const world = await system.database.world()
   // fenced off meanwhile: it ends as soon as it hears of that
   victim.expectEnd()
