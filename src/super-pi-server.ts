@@ -4,9 +4,10 @@
 import { hostname } from "node:os"
 import { Effect, Either, Layer } from "effect"
 import { version } from "./cli/package.ts"
+import type { InvalidSetting } from "./domain/invalid-setting.ts"
 import type { OpenError } from "./storage/errors.ts"
 import type { DatabaseInUse } from "./storage/postgres/ownership.ts"
-import { type InvalidSetting, type PostgresSettings, settingsOfUrl } from "./storage/postgres/settings.ts"
+import { type PostgresSettings, settingsOfUrl } from "./storage/postgres/settings.ts"
 import type { Store } from "./storage/store.ts"
 
 /** A database of a server that this process owns while the layer lives; see docs/postgres.md. */

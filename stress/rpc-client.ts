@@ -9,7 +9,7 @@ export class RpcFault extends Error {
   readonly code: number
   readonly data: unknown
   constructor(method: string, code: number, message: string, data: unknown) {
-    super(`${method}: ${message} (${code})`)
+    super(`${method}: ${message} (${code})${data === undefined ? "" : ` ${JSON.stringify(data)}`}`)
     this.code = code
     this.data = data
   }

@@ -2,8 +2,9 @@
  * How a node takes part in a cluster, read from the environment. Pure: files and addresses of the machine are looked up by whoever uses them.
  * Faults name the variable and what was expected, and never show a secret.
  */
-import { Data, Either, Redacted } from "effect"
+import { Either, Redacted } from "effect"
 import { type HostPort, parseHostPort, renderHostPort } from "./host-port.ts"
+import { InvalidSetting } from "./invalid-setting.ts"
 import { shown } from "./shown.ts"
 
 /** How nodes find each other; members that the database knows are tried beside what discovery finds. */
@@ -40,18 +41,6 @@ export interface ClusterSettings {
   readonly drainMs: number
 }
 
-/** A variable says what cannot be. */
-export class ClusterSettingsFault extends Data.TaggedError("ClusterSettingsFault")<{
-  readonly variable: string
-  readonly expected: string
-  /** What came; never a secret. */
-  readonly got: string
-}> {
-  override get message() {
-    return `${this.variable}: expected ${this.expected}, got ${this.got}`
-  }
-}
-
 /** The port of node-to-node connections where none is said. */
 export const defaultClusterPort = 45_893
 const defaultGossipPort = 45_892
@@ -65,10 +54,10 @@ const strategies = ["none", "static", "dnspoll", "kubernetes_dns", "gossip"] as 
 type Strategy = (typeof strategies)[number]
 
 type Env = Readonly<Record<string, string | undefined>>
-type Read<A> = Either.Either<A, ClusterSettingsFault>
+type Read<A> = Either.Either<A, InvalidSetting>
 
 const fault = (variable: string, expected: string, got: string): Read<never> =>
-  Either.left(new ClusterSettingsFault({ variable, expected, got }))
+  Either.left(new InvalidSetting({ variable, expected, got }))
 
 /** The variable as it counts: an empty one is none. */
 const text = (env: Env, variable: string): string | null => env[variable]?.trim() || null
@@ -208,7 +197,7 @@ const namesOf = (env: Env): Read<Pick<ClusterSettings, "name" | "basename" | "on
 }
 
 /** What the environment says about the cluster; the first variable that is wrong. */
-export const clusterSettings = (env: Env): Either.Either<ClusterSettings, ClusterSettingsFault> =>
+export const clusterSettings = (env: Env): Either.Either<ClusterSettings, InvalidSetting> =>
   Either.gen(function* () {
     const strategy = yield* strategyOf(env)
     const shared = yield* secret(env, "SUPER_PI_CLUSTER_SECRET", "RELEASE_COOKIE")
@@ -243,10 +232,10 @@ export const nodeNameAt = (settings: Pick<ClusterSettings, "name" | "basename">,
 export const refusedBackend = (
   settings: Pick<ClusterSettings, "discovery">,
   backend: "sqlite" | "postgres",
-): ClusterSettingsFault | null =>
+): InvalidSetting | null =>
   settings.discovery.strategy === "none" || backend === "postgres"
     ? null
-    : new ClusterSettingsFault({
+    : new InvalidSetting({
         variable: "SUPER_PI_STORAGE_BACKEND",
         expected: `postgres, since SQLite is single-node and SUPER_PI_CLUSTER_STRATEGY is ${settings.discovery.strategy}`,
         got: backend,

@@ -4,11 +4,12 @@
  */
 import { readFileSync } from "node:fs"
 import { afterAll, beforeAll, expect, it } from "vitest"
+import { ConnectionLost, RpcFault } from "../../stress/rpc-client.ts"
 import { buildProgram } from "../cli/program.ts"
 import { isLong, say } from "./support/figures.ts"
 import { describeLong } from "./support/long-form.ts"
 import type { NodeProcess } from "./support/process.ts"
-import { ConnectionLost, RpcFault, type RpcSocket } from "./support/rpc-socket.ts"
+import type { RpcSocket } from "./support/rpc-socket.ts"
 import { System } from "./support/system.ts"
 import { limitMs, pause, untilTrue } from "./support/until.ts"
 

@@ -2,7 +2,8 @@
  * How this node reaches its PostgreSQL, read from the environment. Pure: certificates are read by whoever connects (`client-config.ts`).
  * A fault names the variable and what was expected, and never shows a password.
  */
-import { Data, Either, Redacted } from "effect"
+import { Either, Redacted } from "effect"
+import { InvalidSetting } from "../../domain/invalid-setting.ts"
 import { shown } from "../../domain/shown.ts"
 import { type DatabaseUrl, parseDatabaseUrl, urlShape } from "./url.ts"
 
@@ -43,18 +44,6 @@ export interface PostgresSettings {
   readonly ipv6: boolean
   /** Whether a node that opens the database applies the migrations that are pending. */
   readonly autoMigrate: boolean
-}
-
-/** A variable that cannot be meant. */
-export class InvalidSetting extends Data.TaggedError("InvalidSetting")<{
-  readonly variable: string
-  readonly expected: string
-  /** What came, without secrets. */
-  readonly got: string
-}> {
-  override get message() {
-    return `${this.variable}: expected ${this.expected}, got ${this.got}`
-  }
 }
 
 type Env = Readonly<Record<string, string | undefined>>

@@ -3,10 +3,11 @@
  * its request id until somebody acknowledges it. Every acknowledgement is a promise.
  */
 import type { Script, ScriptStep } from "../../../src/models/providers/script-file.ts"
+import { ConnectionLost, RpcFault } from "../../../stress/rpc-client.ts"
 import type { Promises } from "./busy.ts"
 import { isLong } from "./figures.ts"
 import type { NodeProcess } from "./process.ts"
-import { ConnectionLost, RpcFault, type RpcSocket } from "./rpc-socket.ts"
+import type { RpcSocket } from "./rpc-socket.ts"
 import type { System } from "./system.ts"
 import { limitMs, pause } from "./until.ts"
 

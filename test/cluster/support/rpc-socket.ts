@@ -2,20 +2,7 @@
  * A client of one node: JSON-RPC over its WebSocket `/rpc`.
  */
 import WebSocket from "ws"
-
-/** The node answered with an error. */
-export class RpcFault extends Error {
-  readonly code: number
-  readonly data: unknown
-  constructor(method: string, code: number, message: string, data: unknown) {
-    super(`${method}: ${message} (${code}) ${JSON.stringify(data)}`)
-    this.code = code
-    this.data = data
-  }
-}
-
-/** The connection was not made, or ended before the answer came: the call may have happened or not. */
-export class ConnectionLost extends Error {}
+import { ConnectionLost, RpcFault } from "../../../stress/rpc-client.ts"
 
 interface Waiting {
   readonly method: string

@@ -1,13 +1,14 @@
 /**
  * Settings of the database: every variable, its default, and what is said where it cannot be meant.
  */
+
 import { it } from "@effect/vitest"
 import { Either, Redacted } from "effect"
 import fc from "fast-check"
 import { describe, expect } from "vitest"
+import type { InvalidSetting } from "../../../src/domain/invalid-setting.ts"
 import { clientConfig } from "../../../src/storage/postgres/client-config.ts"
 import {
-  type InvalidSetting,
   locationOf,
   type PostgresSettings,
   postgresSettings,
