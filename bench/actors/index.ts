@@ -35,6 +35,7 @@ const cases = (gc: () => void): ReadonlyArray<Case> => [
   { name: "tell, inline Effect.gen", ours: ours.tellGen, peer: nact.tell, unit: "/s", target: null },
   { name: "ask, sequential", ours: ours.askSequential, peer: nact.askSequential, unit: "/s", target: 2.5 },
   { name: "spawn", ours: ours.spawnMany, peer: nact.spawnMany, unit: "/s", target: 4 },
+  { name: "spawn as an Effect", ours: ours.spawnEffect, peer: nact.spawnMany, unit: "/s", target: null },
   { name: "ping-pong over 1,000 actors", ours: ours.pingPong, peer: nact.pingPong, unit: "/s", target: 5 },
   { name: "ask from inside a handler", ours: ours.askInside, peer: nact.askInside, unit: "/s", target: 1.7 },
   {

@@ -8,9 +8,11 @@ import {
   ask,
   behavior,
   type ReplyTo,
+  type SpawnError,
   spawn,
   stop,
   tell,
+  unsafeSpawn,
   unsafeTell,
 } from "../../src/actors/kernel/index.ts"
 import { child, supervisor } from "../../src/supervisors/index.ts"
@@ -124,19 +126,33 @@ export const askSequential = ({ run }: Ours) =>
 const idle = behavior<{ readonly n: number }, never>({ init: () => ({ n: 0 }), receive: Effect.succeed })
 const keeper = behavior<null, never>({ init: () => null, receive: Effect.succeed })
 
-export const spawnMany = ({ run }: Ours) =>
-  run(
-    Effect.gen(function* () {
-      const n = 200_000
-      const parent = yield* spawn(keeper)
-      let left = n
-      const start = elapsedSeconds()
-      yield* Effect.whileLoop({ while: () => left-- > 0, body: () => spawn(idle, { parent }), step: () => {} })
-      const rate = n / (elapsedSeconds() - start)
-      yield* stop(parent)
-      return rate
-    }),
-  )
+/** Times `n` spawns under one parent, which is stopped afterwards. */
+const spawning = (spawnAll: (n: number, parent: ActorRef<never>) => Effect.Effect<void, SpawnError, ActorSystem>) => ({
+  run: ({ run }: Ours) =>
+    run(
+      Effect.gen(function* () {
+        const n = 200_000
+        const parent = yield* spawn(keeper)
+        const start = elapsedSeconds()
+        yield* spawnAll(n, parent)
+        const rate = n / (elapsedSeconds() - start)
+        yield* stop(parent)
+        return rate
+      }),
+    ),
+})
+
+/** By plain calls, as nact spawns. */
+export const spawnMany = spawning((n, parent) =>
+  Effect.sync(() => {
+    for (let i = 0; i < n; i++) unsafeSpawn(idle, { parent })
+  }),
+).run
+
+export const spawnEffect = spawning((n, parent) => {
+  let left = n
+  return Effect.whileLoop({ while: () => left-- > 0, body: () => spawn(idle, { parent }), step: () => {} })
+}).run
 
 /** What only the current turn of the event loop holds is not the actors'. */
 const settled = Effect.async<void>((resume) => void setImmediate(() => resume(Effect.void)))

@@ -16,6 +16,7 @@ import {
   spawn,
   stop,
   tell,
+  unsafeSpawn,
   unsafeTell,
   watch,
 } from "../../src/actors/kernel/index.ts"
@@ -412,6 +413,49 @@ describe("an ask", () => {
       expect(yield* Fiber.poll(longest)).toEqual(Option.none())
       yield* stop(ref)
       expect(yield* Fiber.join(longest)).toBeInstanceOf(ActorDown)
+    }).pipe(withSystem),
+  )
+})
+
+describe("unsafeSpawn", () => {
+  it.effect("starts an actor from a callback, which gets its mail once it is up", () =>
+    Effect.gen(function* () {
+      const { guardian } = yield* ActorSystem
+      const open = yield* Deferred.make<void>()
+      const slow = behavior<number, CounterMessage>({ ...counter, init: () => Effect.as(Deferred.await(open), 10) })
+      const ref = unsafeSpawn(slow, { parent: guardian, name: "slow" })
+      expect(ref.path).toBe("/user/slow")
+      expect(unsafeTell(ref, add())).toBe(true)
+      yield* Deferred.succeed(open, undefined)
+      expect(yield* getTotal(ref)).toBe(11)
+    }).pipe(withSystem),
+  )
+
+  it.effect("throws where the parent takes no child, or none of that name", () =>
+    Effect.gen(function* () {
+      const parent = yield* spawn(counter, { name: "parent" })
+      unsafeSpawn(counter, { parent, name: "one" })
+      const refused = (problem: string) => expect.objectContaining({ _tag: "SpawnError", problem })
+      expect(() => unsafeSpawn(counter, { parent, name: "one" })).toThrow(refused("name_taken"))
+      yield* stop(parent)
+      expect(() => unsafeSpawn(counter, { parent })).toThrow(refused("parent_down"))
+    }).pipe(withSystem),
+  )
+
+  it.effect("gives the ref of an actor that does not come up, and of one that the parent brings up again", () =>
+    Effect.gen(function* () {
+      const { guardian } = yield* ActorSystem
+      let attempts = 0
+      const late = behavior<number, CounterMessage>({
+        ...counter,
+        init: () => (++attempts < 3 ? Effect.fail("not yet") : 0),
+      })
+      const given = unsafeSpawn(late, { parent: guardian, childSpec: { restart: "permanent" } })
+      expect(unsafeTell(given, add())).toBe(true)
+      expect(yield* getTotal(given)).toBe(1)
+      const never = behavior<number, CounterMessage>({ ...counter, init: () => Effect.fail("no disk") })
+      const ended = unsafeSpawn(never, { parent: guardian })
+      expect((yield* awaitDown(ended)).reason._tag).toBe("Crashed")
     }).pipe(withSystem),
   )
 })

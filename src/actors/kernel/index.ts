@@ -19,6 +19,7 @@ export {
   spawn,
   stop,
   tell,
+  unsafeSpawn,
   unsafeTell,
   watch,
 } from "./operations.ts"

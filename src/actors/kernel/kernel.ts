@@ -164,14 +164,25 @@ export class Kernel implements ActorSystemService {
     parent: Cell,
     options: SpawnOptions | undefined,
   ): Effect.Effect<ActorRef<M>, SpawnError> {
+    const cell = this.start(behavior, parent, options, this.envOf(fiber))
+    if (cell instanceof SpawnError) return Effect.fail(cell)
+    return cell.status < STARTING ? Effect.succeed(cell) : this.awaitUp(cell)
+  }
+
+  /** A child that is up, or whose `init` goes on. */
+  start<S, M, R>(
+    behavior: Behavior<S, M, R>,
+    parent: Cell,
+    options: SpawnOptions | undefined,
+    env: FiberRefs.FiberRefs,
+  ): Cell | SpawnError {
     const { hooks } = parent.behavior
     const refused = hooks?.refuse?.(parent) ?? null
-    if (refused !== null) return Effect.fail(spawnError(parent, options?.name ?? behavior.name, refused))
+    if (refused !== null) return spawnError(parent, options?.name ?? behavior.name, refused)
     const spec = hooks?.childDefaults === undefined ? options : withDefaults(options, hooks.childDefaults)
-    const cell = this.newCell(behavior, parent, spec, this.envOf(fiber))
-    if (cell instanceof SpawnError) return Effect.fail(cell)
-    launch(cell, null)
-    return cell.status < STARTING ? Effect.succeed(cell) : this.awaitUp(cell)
+    const cell = this.newCell(behavior, parent, spec, env)
+    if (cell instanceof Cell) launch(cell, null)
+    return cell
   }
 
   /** A cell in its parent's list, not launched. */

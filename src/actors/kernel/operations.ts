@@ -6,7 +6,7 @@ import { Ask } from "./ask.ts"
 import type { Behavior, SpawnOptions } from "./behavior.ts"
 import { type Cell, cellOf } from "./cell.ts"
 import { type AnyFiber, currentFiber, wait } from "./effect-internals.ts"
-import type { ActorDown, AskTimeout, SpawnError } from "./errors.ts"
+import { type ActorDown, type AskTimeout, SpawnError } from "./errors.ts"
 import { halt } from "./lifecycle.ts"
 import type { ActorRef, Down, ReplyTo } from "./ref.ts"
 import { DEAD } from "./status.ts"
@@ -49,6 +49,22 @@ class Spawn<S, M, R> extends Effectable.Class<ActorRef<M>, SpawnError, R | Actor
 // The R of `spawn` demands the system, so it is in the context of every fiber that gets here.
 const contextOf = (fiber: AnyFiber): Context.Context<ActorSystem> =>
   fiber.currentContext as Context.Context<ActorSystem>
+
+/**
+ * Starts an actor from a callback, as {@link unsafeTell} sends from one. Gives the ref at once: while an `init` that takes its time goes on,
+ * messages wait, and its failure is a crash that the parent's policy for the child decides about. Handlers run with the services and
+ * fiber-local values of the parent, hence a behavior that needs none of its own. Throws SpawnError where the parent takes no child, or none
+ * of that name.
+ */
+export const unsafeSpawn = <S, M>(
+  behavior: Behavior<S, M>,
+  options: SpawnOptions & { readonly parent: ActorRef<never> },
+): ActorRef<M> => {
+  const parent = cellOf(options.parent)
+  const cell = parent.kernel.start(behavior, parent, options, parent.env)
+  if (cell instanceof SpawnError) throw cell
+  return cell
+}
 
 /**
  * Sends a message. Waits while the mailbox is full (an interrupted wait has sent nothing); never waits when an actor tells itself.
