@@ -21,6 +21,8 @@ import { type Ids, oneCommit } from "./rows.ts"
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 9)
 /** Commits in a slice. */
 const SLICE = 500
+/** Slices beforehand, until the code is compiled. */
+const WARM_SLICES = 8
 const CONVERSATIONS = 50
 
 const as = <Id>(value: number): Id => value as unknown as Id
@@ -95,9 +97,11 @@ const commits = async (directory: string, synchronous: Synchronous): Promise<Rea
         { concurrency: "unbounded", discard: true },
       ),
     )
-  rawSlice(both.raw)
-  await aloneSlice(both.store)
-  await groupedSlice(both.store)
+  for (let slice = 0; slice < WARM_SLICES; slice++) {
+    rawSlice(both.raw)
+    await aloneSlice(both.store)
+    await groupedSlice(both.store)
+  }
   for (let round = 0; round < ROUNDS; round++) {
     raw.push(await rate(SLICE, () => rawSlice(both.raw)))
     alone.push(await rate(SLICE, () => aloneSlice(both.store)))

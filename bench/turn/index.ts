@@ -20,6 +20,8 @@ const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
 const long: Shape = { conversations: 1, turns: Number(process.env.BENCH_TURNS ?? 500) }
 const wide: Shape = { conversations: 50, turns: 20 }
 
+const WARM_TURNS = Number(process.env.BENCH_WARM_TURNS ?? 5_000)
+
 /** Turns per conversation of @effect/workflow at most: its rate does not depend on them. */
 const WORKFLOW_TURNS = 100
 
@@ -60,11 +62,17 @@ const measure = async (open: OpenEngine, shape: Shape): Promise<Measured> => {
 
 const middle = (rounds: ReadonlyArray<Measured>, of: (measured: Measured) => number): number => median(rounds.map(of))
 
+/** Turns of the same shape until the code is compiled, which takes about five thousand: a node runs for days. */
+const warmUp = async (shape: Shape): Promise<void> => {
+  for (let turns = 0; turns < WARM_TURNS; turns += shape.conversations * shape.turns) {
+    await measure(openProduct, shape)
+    await measure(openBare, shape)
+    await measure(openFloor, shape)
+  }
+}
+
 const compare = async (shape: Shape, peer: OpenEngine) => {
-  // Beforehand until the code is compiled, which takes two to three thousand turns: a node runs for days.
-  await measure(openProduct, { conversations: 25, turns: 100 })
-  await measure(openFloor, { conversations: 10, turns: 100 })
-  await measure(openBare, { conversations: 10, turns: 100 })
+  await warmUp(shape)
   const ours: Array<Measured> = []
   const bare: Array<Measured> = []
   const floor: Array<Measured> = []

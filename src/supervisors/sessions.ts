@@ -1,7 +1,7 @@
 /**
  * The sessions service of the node that owns the database: the contract's messages, brought to conversation actors.
  */
-import { Effect, Option, Schedule, Stream } from "effect"
+import { Effect, Option, Schedule } from "effect"
 import type { Settled } from "../actors/contract.ts"
 import { noConversation, orStorageFailure, storageFailure } from "../actors/conversation/failures.ts"
 import type { EventHub } from "../actors/conversation/hub.ts"
@@ -23,7 +23,7 @@ import type { SessionsService, Target } from "../actors/sessions.ts"
 import type { TasksService } from "../actors/task/service.ts"
 import type { CompactionResult } from "../domain/compaction-task.ts"
 import type { AgentDocument } from "../domain/document.ts"
-import type { Event, SessionState } from "../domain/event.ts"
+import type { SessionState } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
 import { Busy, InvalidRequest, Refused } from "../domain/failure.ts"
 import type { ConversationId } from "../domain/ids.ts"
@@ -44,6 +44,7 @@ import { makeUndo } from "./sessions-undo.ts"
 import { checkInputEntry, makeWrites } from "./sessions-write.ts"
 import { changeTask } from "./task-change.ts"
 import { makeTaskReads } from "./task-reads.ts"
+import { watchLives } from "./watch-lives.ts"
 
 /** How long a call waits for a conversation that is slow to answer, in ms. */
 const askTimeoutMs = 30_000
@@ -75,22 +76,21 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
   /** Whose conversation it is, as far as it was asked: a principal never changes, and one that is gone fails to start. */
   const principals = new Map<ConversationId, string>()
 
-  const principalOf = (id: ConversationId): Effect.Effect<string | null, Failure> => {
-    const known = principals.get(id)
-    if (known !== undefined) return Effect.succeed(known)
-    return Effect.map(orStorageFailure(store.conversation(id)), (row) => {
+  const principalOf = (id: ConversationId): Effect.Effect<string | null, Failure> =>
+    Effect.map(orStorageFailure(store.conversation(id)), (row) => {
       if (row === null) return null
       if (principals.size >= principalsKept) principals.clear()
       principals.set(id, row.principal)
       return row.principal
     })
-  }
 
   /** Fails with `NotFound` for a conversation that is not there or not the caller's. */
-  const allowed = ({ conversationId, principal = "local" }: Target): Effect.Effect<void, Failure> =>
-    Effect.flatMap(principalOf(conversationId), (owner) =>
-      owner === principal ? Effect.void : Effect.fail(noConversation(conversationId)),
-    )
+  const allowed = ({ conversationId, principal = "local" }: Target): Effect.Effect<void, Failure> => {
+    const isOwn = (owner: string | null): Effect.Effect<void, Failure> =>
+      owner === principal ? Effect.void : Effect.fail(noConversation(conversationId))
+    const known = principals.get(conversationId)
+    return known === undefined ? Effect.flatMap(principalOf(conversationId), isOwn) : isOwn(known)
+  }
 
   const request = <A>(
     target: Target,
@@ -151,15 +151,8 @@ export const makeSessions = (parts: SessionsParts): SessionsService => {
     request<Settled>(target, (reply) => ({ type: "await", submission: submissionId, reply }), Number.POSITIVE_INFINITY)
 
   const watch: SessionsService["watch"] = ({ after, interactive = false, ...target }) => {
-    /** One life of the actor after the other: each ends its stream, the next one starts with a snapshot. */
-    const from = (since: number | null): Stream.Stream<Event, Failure> =>
-      Stream.unwrap(
-        Effect.map(
-          request<EventHub>(target, (reply) => ({ type: "watch", reply })),
-          (hub) => hub.subscribe(since, () => Date.now(), interactive),
-        ),
-      ).pipe(Stream.concat(Stream.suspend(() => from(null))))
-    return from(after)
+    const hub = request<EventHub>(target, (reply) => ({ type: "watch", reply }))
+    return watchLives({ hub, after, interactive })
   }
 
   /** Whether the conversation has work: asked of its actor where it is in memory, of the store otherwise (it need not be able to start). */

@@ -45,6 +45,30 @@ describe("a stop", () => {
     }).pipe(withSystem),
   )
 
+  it.effect("by the actor itself lets a handler that does not wait come to its end, also without a shutdown time", () =>
+    Effect.gen(function* () {
+      const log: Array<string> = []
+      const selfish = behavior<null, "end" | "end and wait">({
+        init: () => null,
+        receive: (state, message, self) => {
+          const after = message === "end" ? Effect.void : Effect.never
+          const rest = Effect.zipRight(
+            after,
+            Effect.sync(() => void log.push(`${message}: done`)),
+          )
+          const guarded = Effect.onInterrupt(rest, () => Effect.sync(() => void log.push(`${message}: interrupted`)))
+          return Effect.as(Effect.zipRight(self.stop(), guarded), state)
+        },
+      })
+      for (const message of ["end", "end and wait"] as const) {
+        const ref = yield* spawn(selfish, { childSpec: { shutdownMs: 0 } })
+        yield* tell(ref, message)
+        yield* awaitDown(ref)
+      }
+      expect(log).toEqual(["end: done", "end and wait: interrupted"])
+    }).pipe(withSystem),
+  )
+
   it.effect("by the actor inside its own init ends it, and the spawn fails", () =>
     Effect.gen(function* () {
       const selfish = (asynchronous: boolean) =>

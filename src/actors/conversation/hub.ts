@@ -6,9 +6,10 @@
  *    bounded memory and never slows the conversation.
  * 3. Owned by one actor; publishing never suspends.
  */
-import { Chunk, Effect, Option, Stream } from "effect"
+import { Chunk, Effect, Stream } from "effect"
 import type { Event, EventBody, SessionState } from "../../domain/event.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
+import { pulled } from "./event-stream.ts"
 
 /** Events kept for watchers that come back with `after`. */
 const tailLimit = 1_024
@@ -50,12 +51,12 @@ class Watcher {
     })
   }
 
-  /** All events waiting; suspends while there are none; fails with none at the end. */
-  readonly take: Effect.Effect<Chunk.Chunk<Event>, Option.Option<never>> = Effect.async((resume) => {
+  readonly take: Joined["take"] = Effect.async((resume) => {
     const answer = (): void => {
       const events = this.backlog
       this.backlog = []
-      resume(events.length === 0 ? Effect.fail(Option.none()) : Effect.succeed(Chunk.unsafeFromArray(events)))
+      const chunk = Chunk.unsafeFromArray(events)
+      resume(Effect.succeed(Chunk.isNonEmpty(chunk) ? chunk : null))
     }
     if (this.backlog.length > 0 || this.ended) {
       answer()
@@ -66,6 +67,13 @@ class Watcher {
       this.wake = null
     })
   })
+}
+
+/** A watcher's place at a hub. */
+export interface Joined {
+  /** All events waiting; suspends while there are none; null once the hub is closed. */
+  readonly take: Effect.Effect<Chunk.NonEmptyChunk<Event> | null>
+  readonly leave: () => void
 }
 
 export class EventHub {
@@ -139,28 +147,35 @@ export class EventHub {
    * it; otherwise it starts with a snapshot. It ends when the hub closes. `interactive`: the watcher can answer questions.
    */
   subscribe(after: number | null, now: () => number, interactive = false): Stream.Stream<Event> {
-    const join = Effect.sync(() => {
-      const watcher = new Watcher(() => this.snapshot(now()))
-      if (this.closed) {
-        watcher.end()
-        return watcher
-      }
-      const missed = after === null ? null : this.since(after)
-      for (const event of missed ?? [this.snapshot(now())]) watcher.push(event)
-      this.watchers.add(watcher)
-      if (interactive) this.interactive++
-      this.onWatchers?.(1)
-      return watcher
-    })
-    const leave = (watcher: Watcher) =>
-      Effect.sync(() => {
-        if (!this.watchers.delete(watcher)) return
-        if (interactive) this.interactive--
-        this.onWatchers?.(-1)
-      })
     return Stream.unwrapScoped(
-      Effect.map(Effect.acquireRelease(join, leave), (watcher) => Stream.repeatEffectChunkOption(watcher.take)),
+      Effect.map(
+        Effect.acquireRelease(
+          Effect.sync(() => this.join(after, now, interactive)),
+          ({ leave }) => Effect.sync(leave),
+        ),
+        ({ take }) => pulled(take),
+      ),
     )
+  }
+
+  /** {@link subscribe} without a stream: whoever joins must leave. */
+  join(after: number | null, now: () => number, interactive: boolean): Joined {
+    const watcher = new Watcher(() => this.snapshot(now()))
+    const leave = (): void => {
+      if (!this.watchers.delete(watcher)) return
+      if (interactive) this.interactive--
+      this.onWatchers?.(-1)
+    }
+    if (this.closed) {
+      watcher.end()
+      return { take: watcher.take, leave }
+    }
+    const missed = after === null ? null : this.since(after)
+    for (const event of missed ?? [this.snapshot(now())]) watcher.push(event)
+    this.watchers.add(watcher)
+    if (interactive) this.interactive++
+    this.onWatchers?.(1)
+    return { take: watcher.take, leave }
   }
 
   /** Events behind `after`, or null when the tail does not reach back that far or the number is from another life. */

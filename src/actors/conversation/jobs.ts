@@ -14,7 +14,15 @@ import type { ModelError, ModelPart, ModelRequest, ModelsService } from "../../m
 import { ModelTransient } from "../../models/model.ts"
 import type { ToolResult } from "../../tools/tool.ts"
 import type { ToolsService } from "../../tools/tools.ts"
-import { type ActorContext, type ActorRef, type Behavior, behavior, tell } from "../kernel/index.ts"
+import {
+  type ActorContext,
+  type ActorRef,
+  type Behavior,
+  behavior,
+  SpawnError,
+  unsafeSpawn,
+  unsafeTell,
+} from "../kernel/index.ts"
 import { callContext, failedResult, type Place } from "./call-context.ts"
 import { viewOfCall } from "./hooks-calls.ts"
 import { labelOf } from "./last-word.ts"
@@ -31,26 +39,31 @@ const job = (name: string, run: Effect.Effect<void>): Behavior<null, "go"> =>
   behavior<null, "go">({
     name,
     init: () => null,
-    receive: (state, _go, self) => run.pipe(Effect.zipRight(self.stop()), Effect.as(state)),
+    receive: (_state, _go, self) => Effect.as(Effect.zipRight(run, self.stop()), null),
   })
 
 /** A job that is stopped is interrupted at once; its end is waited for with its finalizers. */
 const jobSpec = { restart: "temporary", shutdownMs: 0 } as const
 
-/** Starts a job as a watched child. Null where the conversation is being stopped: its work stays open as committed, and the stop releases it. */
+/**
+ * Starts a job as a watched child, under the services of its conversation. Null where the conversation is being stopped: its work stays open as
+ * committed, and the stop releases it.
+ */
 export const startJob = (
   self: ActorContext<ConversationMessage>,
   name: Job,
   run: Effect.Effect<void>,
-): Effect.Effect<ActorRef<"go"> | null> =>
-  self.spawn(job(name.type, run), { name: labelOf(name), childSpec: jobSpec }).pipe(
-    Effect.tap((ref) => Effect.zipRight(self.watch(ref), tell(ref, "go"))),
-    Effect.catchIf(
-      ({ problem }) => problem === "parent_down" || problem === "stopped",
-      () => Effect.succeed(null),
-    ),
-    Effect.orDie,
-  )
+): ActorRef<"go"> | null => {
+  try {
+    const ref = unsafeSpawn(job(name.type, run), { parent: self.ref, name: labelOf(name), childSpec: jobSpec })
+    self.unsafeWatch(ref)
+    unsafeTell(ref, "go")
+    return ref
+  } catch (error) {
+    if (error instanceof SpawnError && error.problem === "parent_down") return null
+    throw error
+  }
+}
 
 /** How often the arguments of one call are parsed for display while they stream, in ms. */
 const partialParseMs = 50

@@ -5,7 +5,7 @@
 import { type Clock, Effect, identity } from "effect"
 import type { MachineState } from "../../domain/event.ts"
 import type { SubmissionId, TaskId } from "../../domain/ids.ts"
-import { annotated } from "../../observability/log-context.ts"
+import { annotateRest } from "../../observability/log-context.ts"
 import type { CommitError } from "../../storage/errors.ts"
 import type { Settled } from "../contract.ts"
 import type { ActorContext, ActorRef, Down } from "../kernel/index.ts"
@@ -24,7 +24,7 @@ import {
 } from "../kernel/index.ts"
 import { tend } from "./children-port.ts"
 import { compactionJob } from "./compaction-job.ts"
-import { newReference, storageFailure } from "./failures.ts"
+import { newReference } from "./failures.ts"
 import { EventHub } from "./hub.ts"
 import { IdReserve } from "./ids.ts"
 import { crashMessage, startJob } from "./jobs.ts"
@@ -40,12 +40,10 @@ import { observedModels } from "./observe-models.ts"
 import { streamed, withActions } from "./pieces.ts"
 import type { Services } from "./services.ts"
 import { heldUpIn, justSettled, settledIn } from "./settle.ts"
+import { stored } from "./stored.ts"
 import { ToldChoices } from "./told-choices.ts"
 import { viewOf } from "./view.ts"
 import { Workbench } from "./workbench.ts"
-
-/** First wait before a refused commit is tried again, doubled up to the second figure, in ms. */
-const commitRetryMs = [100, 2_000] as const
 
 /** What one message does to the machine. */
 export type Change = Transition<MachineState, Shell, ConversationMessage>
@@ -114,9 +112,7 @@ export class Shell {
   handle(event: MachineEvent): Effect.Effect<Change> {
     this.forget(event)
     if (this.ids.covers(this.data, event)) return this.decide(event)
-    return Effect.flatMap(this.stored(this.ids.cover(this.data, event), event), (filled) =>
-      filled ? this.decide(event) : Effect.succeed(keep<Shell>(this)),
-    )
+    return this.stored(this.ids.cover(this.data, event), event, () => this.decide(event))
   }
 
   /** Events that came together, in order: pieces of an answer at once, the first of another kind, then the rest. */
@@ -159,9 +155,7 @@ export class Shell {
       }),
     )
     const from = this.data.state
-    return Effect.flatMap(this.stored(adopted, event), (done) =>
-      done ? this.act(decision, event, from, env.now) : Effect.succeed(keep<Shell>(this)),
-    )
+    return this.stored(adopted, event, () => this.act(decision, event, from, env.now))
   }
 
   private adopt(decision: Go, event: MachineEvent, now: number): Effect.Effect<Change> {
@@ -195,9 +189,9 @@ export class Shell {
       to === from
         ? keep<Shell, ConversationMessage>(this, this.followUps)
         : next<MachineState, Shell, ConversationMessage>(to, this, this.followUps)
-    return later.length === 0
-      ? Effect.succeed(change)
-      : Effect.as(Effect.forEach(later, identity, { discard: true }), change)
+    const [only, ...more] = later
+    if (only === undefined) return Effect.succeed(change)
+    return Effect.as(more.length === 0 ? only : Effect.forEach(later, identity, { discard: true }), change)
   }
 
   /** Looks later whether the actor may leave memory. */
@@ -276,25 +270,14 @@ export class Shell {
     }
   }
 
-  /**
-   * Does something in the store. When it fails, a caller is told and nothing changes (false); work that nobody waits for is tried again
-   * until the store is back; a fenced actor crashes, since another node has taken over.
-   */
-  private stored(effect: Effect.Effect<unknown, CommitError>, event: MachineEvent): Effect.Effect<boolean> {
-    const attempt = (waitMs: number): Effect.Effect<boolean> =>
-      Effect.catchAll(Effect.as(effect, true), (error) => {
-        if (error._tag === "Fenced") return Effect.die(error)
-        if ("reply" in event) {
-          return Effect.map(storageFailure(error), (failure) => {
-            event.reply.fail(failure)
-            return false
-          })
-        }
-        if (error._tag === "Conflict") return Effect.die(error)
-        this.notice("warning", `storage refused a commit (${error.message}); it is tried again`)
-        return Effect.zipRight(Effect.sleep(waitMs), attempt(Math.min(waitMs * 2, commitRetryMs[1])))
-      })
-    return attempt(commitRetryMs[0])
+  /** Does something in the store, and then goes on. */
+  private stored(
+    effect: Effect.Effect<unknown, CommitError>,
+    event: MachineEvent,
+    goOn: () => Effect.Effect<Change>,
+  ): Effect.Effect<Change> {
+    const warn = (message: string): void => this.notice("warning", message)
+    return stored(effect, { event, goOn, unchanged: () => keep<Shell>(this), warn })
   }
 
   private readonly notice = (level: "info" | "warning" | "error", message: string): void => {
@@ -375,7 +358,7 @@ export class Shell {
   private readonly send = (event: ConversationMessage): Effect.Effect<void> => tell(this.self.ref, event)
 
   /** Goes on with an event at once, or starts the job that sends it. */
-  private begin(name: Job, next: MachineEvent | Effect.Effect<void>): Effect.Effect<void> | null {
+  private begin(name: Job, next: MachineEvent | Effect.Effect<void>): null {
     if (Effect.isEffect(next)) return this.start(name, next)
     this.followUps.push(nextEvent(next))
     return null
@@ -387,12 +370,12 @@ export class Shell {
   }
 
   /** Starts a job as a watched child. */
-  private start(name: Job, run: Effect.Effect<void>): Effect.Effect<void> {
+  private start(name: Job, run: Effect.Effect<void>): null {
     const seen = this.observed === null ? run : this.observed.under(run)
-    const logged = this.services.logs ? annotated({ task_id: this.taskOf(name) })(seen) : seen
-    return Effect.map(startJob(this.self, name, logged), (ref) => {
-      if (ref !== null) this.jobs.set(ref.id, { job: name, ref })
-    })
+    const logged = this.services.logs ? Effect.zipRight(annotateRest("task_id", this.taskOf(name)), seen) : seen
+    const ref = startJob(this.self, name, logged)
+    if (ref !== null) this.jobs.set(ref.id, { job: name, ref })
+    return null
   }
 }
 

@@ -35,6 +35,8 @@ export interface ActorContext<in M> {
   ) => Effect.Effect<ActorRef<N>, SpawnError, R>
   /** `onDown` is called once when the other has ended for good; at once when it already has. */
   readonly watch: (ref: ActorRef<never>) => Effect.Effect<void>
+  /** {@link watch} from a callback. */
+  readonly unsafeWatch: (ref: ActorRef<never>) => void
   readonly unwatch: (ref: ActorRef<never>) => Effect.Effect<void>
   /** Ends this actor when the current handler is done. Default reason: normal. */
   readonly stop: (reason?: StopReason) => Effect.Effect<void>

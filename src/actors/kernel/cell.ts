@@ -183,18 +183,20 @@ export class Cell extends Mailbox implements ActorContext<unknown>, ActorRef<unk
   }
 
   watch(ref: ActorRef<never>): Effect.Effect<void> {
-    return Effect.sync(() => {
-      if (this.behavior.onDown === undefined) {
-        throw new Error(`actor ${this.path}: expected an onDown handler in a behavior that watches others`)
-      }
-      const { extras } = this
-      const other = cellOf(ref)
-      extras.watching ??= new Set()
-      if (extras.watching.has(other)) return
-      extras.watching.add(other)
-      if (other.status === DEAD) this.force(new DownNotice(other, other.state as StopReason))
-      else other.extras.addWatcher(this)
-    })
+    return Effect.sync(() => this.unsafeWatch(ref))
+  }
+
+  unsafeWatch(ref: ActorRef<never>): void {
+    if (this.behavior.onDown === undefined) {
+      throw new Error(`actor ${this.path}: expected an onDown handler in a behavior that watches others`)
+    }
+    const { extras } = this
+    const other = cellOf(ref)
+    extras.watching ??= new Set()
+    if (extras.watching.has(other)) return
+    extras.watching.add(other)
+    if (other.status === DEAD) this.force(new DownNotice(other, other.state as StopReason))
+    else other.extras.addWatcher(this)
   }
 
   unwatch(ref: ActorRef<never>): Effect.Effect<void> {

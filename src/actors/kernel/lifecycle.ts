@@ -165,7 +165,14 @@ export const endSelf = (cell: Cell, reason: StopReason): void => {
   if (cell.status >= STOPPING) return
   if (reason._tag === "Crashed") recordCrash(cell, reason.cause)
   const final = !shouldRestart(cell.spec.restart, reason)
-  end(cell, final ? CLOSING : STOPPING, { reason, quiet: false, done: [], cancelDeadline: null }, false)
+  const ending: Ending = { reason, quiet: false, done: [], cancelDeadline: null }
+  const { shutdownMs } = cell.spec
+  // The handler that asked may end by itself, at the latest when it waits.
+  end(cell, final ? CLOSING : STOPPING, ending, false, shutdownMs > 0 ? shutdownMs : Number.POSITIVE_INFINITY)
+  if (shutdownMs > 0 || cell.worker === null) return
+  cell.kernel.post(() => {
+    if (cell.hasExtras?.ending === ending) cell.worker?.doom()
+  })
 }
 
 /**

@@ -184,16 +184,16 @@ export const openWriterOn = (db: Database, location: string): Writer => {
   }
 
   const enqueue = (commit: Commit): Effect.Effect<Seq, CommitError> =>
-    Effect.suspend(() => {
-      if (state === "closed") return closed(location)
-      const encoded = encode(commit)
-      return Effect.async<Seq, CommitError>((answer) => {
-        queue.push({ commit: encoded, answer })
-        if (state === "idle") {
-          state = "scheduled"
-          schedule(resume)
-        }
-      })
+    Effect.async<Seq, CommitError>((answer) => {
+      if (state === "closed") {
+        answer(closed(location))
+        return
+      }
+      queue.push({ commit: encode(commit), answer })
+      if (state === "idle") {
+        state = "scheduled"
+        schedule(resume)
+      }
     })
 
   const mintNow = (kind: keyof IdsByKind, count: number): ReadonlyArray<number> => {
