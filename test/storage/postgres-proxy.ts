@@ -21,7 +21,8 @@ export interface Proxy {
   readonly refuse: (refusing: boolean) => void
 }
 
-const isCommit = (chunk: Buffer): boolean => chunk.includes('"entries"')
+/** Both the plain statements and the function name what they write. */
+const isCommit = (chunk: Buffer): boolean => chunk.includes("entries")
 
 export const proxyTo = (port: number): Effect.Effect<Proxy, never, Scope.Scope> =>
   Effect.map(

@@ -6,10 +6,13 @@ import { isLegalTransition } from "../../domain/job-transitions.ts"
 import { json } from "../json.ts"
 import type { Commit, ConversationToken } from "../store.ts"
 import { type Places, placesOf } from "./places.ts"
+import { type PlainRows, plainRows } from "./plain-rows.ts"
 import { encodeOptional, encodeText } from "./text.ts"
 
 export interface EncodedCommit {
   readonly text: string
+  /** Its rows, where it may go as a part of a plain group. */
+  readonly plain: PlainRows | null
   readonly under: ConversationToken | null
   /** Conversations that must be there before, or are changed. */
   readonly conversations: ReadonlySet<number>
@@ -263,30 +266,30 @@ const textOf = (
     tasks: encodeTasks(commit, places, to),
     submissions: encodeSubmissions(commit, to),
     documents: encodeDocuments(commit, to),
-    ...(isPlain(commit) ? {} : encodeRest(commit, held, to)),
+    ...encodeRest(commit, held, to),
   })
 }
 
-/** Most commits have nothing but these. */
-const plainParts: ReadonlySet<string> = new Set([
-  ...["under", "conversations", "conversationUpdates", "entries", "tasks", "submissions", "documents"],
-])
-
-const isPlain = (commit: Commit): boolean => {
-  for (const part in commit) if (!plainParts.has(part)) return false
-  return true
-}
-
-/** `held`: the shards whose jobs a claim may take; null takes all. */
+/** `held`: the shards whose jobs a claim may take; null takes all. Throws a `TypeError` where a body is not JSON. */
 export const encode = (commit: Commit, held: ReadonlyArray<number> | null): EncodedCommit => {
   const touched = touchedBy(commit)
-  const text = textOf(commit, touched, held, asTheyAre)
+  const plain = plainRows(commit)
+  const made = (): string => {
+    const text = textOf(commit, touched, held, asTheyAre)
+    return refused.test(text) ? textOf(commit, touched, held, asStrings) : text
+  }
+  // a plain one seldom needs it
+  let text = plain === null ? made() : null
   const conversations = new Set(touched)
   for (const { id } of commit.conversationUpdates ?? []) conversations.add(id)
   for (const id of commit.removeConversations ?? []) conversations.add(id)
   if (commit.under !== undefined) conversations.add(commit.under.conversation)
   return {
-    text: refused.test(text) ? textOf(commit, touched, held, asStrings) : text,
+    get text() {
+      text ??= made()
+      return text
+    },
+    plain,
     under: commit.under ?? null,
     conversations,
     documents: alone(commit.documents),

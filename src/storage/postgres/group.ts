@@ -5,6 +5,7 @@ import { Exit } from "effect"
 import type { Seq } from "../../domain/ids.ts"
 import { type CommitError, Conflict, Fenced } from "../errors.ts"
 import type { EncodedCommit } from "./encode.ts"
+import { type PlainStatement, plainStatement } from "./plain.ts"
 import { decodeText } from "./text.ts"
 
 export type Answer = Exit.Exit<Seq, CommitError>
@@ -16,28 +17,50 @@ export const commitStatement = "SELECT super_pi_commit($1, $2, $3, $4, $5, $6, $
 const sorted = (ids: ReadonlyArray<number>): ReadonlyArray<number> | null =>
   ids.length === 0 ? null : [...new Set(ids)].sort((a, b) => a - b)
 
-/** The parameters of {@link commitStatement} behind epoch, link and number of the group, the last one left out. */
-export const groupParameters = (group: ReadonlyArray<EncodedCommit>): ReadonlyArray<unknown> => {
+/** What the commits of a group need of conversations. */
+interface Needs {
+  readonly conversations: ReadonlyArray<number> | null
+  /** Beside them; null where any will do. */
+  readonly tokens: ReadonlyArray<number | null> | null
+  /** No commit takes one away, and of each one token is needed. */
+  readonly agree: boolean
+}
+
+const needsOf = (group: ReadonlyArray<EncodedCommit>): Needs => {
   const tokens = new Map<number, number>()
-  let plain = true
+  let agree = true
   for (const { removes, under } of group) {
-    if (removes) plain = false
+    if (removes) agree = false
     if (under === null) continue
     const other = tokens.get(under.conversation)
-    if (other !== undefined && other !== under.token) plain = false
+    if (other !== undefined && other !== under.token) agree = false
     tokens.set(under.conversation, under.token)
   }
   const conversations = sorted(group.flatMap((commit) => [...commit.conversations]))
+  return { conversations, tokens: conversations?.map((id) => tokens.get(id) ?? null) ?? null, agree }
+}
+
+/** The parameters of {@link commitStatement} behind epoch, link and number of the group, the last one left out. */
+export const groupParameters = (group: ReadonlyArray<EncodedCommit>): ReadonlyArray<unknown> => {
+  const { agree, conversations, tokens } = needsOf(group)
   const [only] = group
   return [
     only !== undefined && group.length === 1 ? only.text : `[${group.map((commit) => commit.text).join(",")}]`,
     conversations,
-    conversations?.map((id) => tokens.get(id) ?? null) ?? null,
+    tokens,
     sorted(group.flatMap((commit) => commit.documents)),
     sorted(group.flatMap((commit) => commit.tasks)),
     sorted(group.flatMap((commit) => commit.jobs)),
-    plain,
+    agree,
   ]
+}
+
+/** The group as one plain statement, or null where one of its commits is of another kind. */
+export const plainGroup = (group: ReadonlyArray<EncodedCommit>): PlainStatement | null => {
+  const rows = group.flatMap(({ plain }) => (plain === null ? [] : [plain]))
+  if (rows.length < group.length) return null
+  const { agree, conversations, tokens } = needsOf(group)
+  return agree && conversations !== null && tokens !== null ? plainStatement(rows, conversations, tokens) : null
 }
 
 /** What the functions say of a refused commit. */

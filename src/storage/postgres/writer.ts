@@ -15,8 +15,9 @@ import type { Seq } from "../../domain/ids.ts"
 import { type CommitError, Fenced, StorageUnavailable } from "../errors.ts"
 import type { EncodedCommit } from "./encode.ts"
 import { isDisconnected, sqlState, unavailable } from "./failures.ts"
-import { type Answer, answersOf, commitStatement, groupParameters, refusalOf } from "./group.ts"
+import { type Answer, answersOf, commitStatement, groupParameters, plainGroup, refusalOf } from "./group.ts"
 import { type Link, type LinkConfig, openLink } from "./link.ts"
+import { isUnfit } from "./plain.ts"
 import { end, type NodeIdentity, type Resumption, register, resume } from "./registration.ts"
 import { locationOf, type PostgresSettings } from "./settings.ts"
 
@@ -152,7 +153,8 @@ export const openWriter = async (options: WriterOptions): Promise<Writer> => {
   const send = async (group: ReadonlyArray<CommitWork>, apart: boolean): Promise<ReadonlyArray<Answer>> => {
     const number = ++groups
     const since = performance.now()
-    const parameters = groupParameters(group.map((work) => work.commit))
+    const commits = group.map((work) => work.commit)
+    let plain = apart ? null : plainGroup(commits)
     let sent = false
     let losses = 0
     for (;;) {
@@ -162,9 +164,19 @@ export const openWriter = async (options: WriterOptions): Promise<Writer> => {
       if (fenced !== null) throw fenced
       try {
         sent = true
-        const [row] = await on.query(commitStatement, [epoch, on.number, number, ...parameters, apart], "commit")
+        if (plain !== null) {
+          const [row] = await on.query(plain.sql, [epoch, on.number, number, ...plain.values], plain.name)
+          if (typeof row?.answers === "string") return answersOf(row.answers)
+          plain = null
+        }
+        const parameters = [epoch, on.number, number, ...groupParameters(commits), apart]
+        const [row] = await on.query(commitStatement, parameters, "commit")
         return answersOf(String(row?.answers))
       } catch (cause) {
+        if (plain !== null && isUnfit(cause)) {
+          plain = null
+          continue
+        }
         if (!isLost(cause)) throw fenced ?? cause
         // a server that ends over it each time would do so again
         if (++losses === lossLimit) return undoneBy(cause, number)
