@@ -8,10 +8,11 @@ import { TaskKind } from "../../domain/task.ts"
 import { isWorkflow } from "../../domain/task-rules.ts"
 import type { AdoptedTasks, ClusterStoreService } from "../cluster-port.ts"
 import { decodeTask } from "../decode.ts"
+import type { Rows } from "../reading.ts"
 import { openStatuses } from "./columns.ts"
 import type { SqlRow } from "./link.ts"
 import { fenceOffStatement } from "./registration.ts"
-import type { Reading, Rows } from "./run.ts"
+import type { PostgresReading } from "./run.ts"
 import { decodeTexts } from "./text.ts"
 import type { Writer } from "./writer.ts"
 
@@ -52,7 +53,7 @@ const adoptedOf = (location: string, answer: unknown): AdoptedTasks => {
 
 const placeOf = ([row]: Rows): number | null => (row === undefined ? null : Number(row.place))
 
-export const clusterStore = ({ read }: Reading, location: string, writer: Writer): ClusterStoreService => ({
+export const clusterStore = ({ read }: PostgresReading, location: string, writer: Writer): ClusterStoreService => ({
   placeOfConversation: (id) => read(clusterStatements.placeOfConversation, [id], placeOf),
   placeOfTask: (id) => read(clusterStatements.placeOfTask, [id], placeOf),
   busyConversations: (shards) =>

@@ -3,8 +3,8 @@
  */
 import { decodeDocument, decodeRevision } from "../decode.ts"
 import type { DocumentReads } from "../document-port.ts"
+import type { Reading } from "../reading.ts"
 import type { StoreReads } from "../store.ts"
-import type { Reading } from "./run.ts"
 import { encodeText } from "./text.ts"
 
 const columns =

@@ -5,11 +5,11 @@
 import type { Entry } from "../../domain/entry.ts"
 import type { ConversationId, EntryId } from "../../domain/ids.ts"
 import { decodeEntry } from "../decode.ts"
-import { CorruptRow } from "../errors.ts"
+import { checkLine } from "../lineage.ts"
+import type { Reading, Rows } from "../reading.ts"
 import type { StoreReads } from "../store.ts"
 import { entryColumns } from "./columns.ts"
 import type { SqlRow } from "./link.ts"
-import type { Reading, Rows } from "./run.ts"
 import { decodeTexts } from "./text.ts"
 
 const largest = Number.MAX_SAFE_INTEGER
@@ -22,7 +22,7 @@ const lineage = `WITH RECURSIVE line (id, parent, fork, cap, depth) AS (
   FROM line JOIN conversations p ON p.id = line.parent WHERE line.parent < line.id
 )`
 
-const lineColumns = 'line.id AS line, line.parent AS "lineParent"'
+const lineColumns = 'line.id AS line, line.parent AS "lineParent", line.fork AS "lineFork"'
 
 export const entryStatements = {
   entries: `SELECT ${entryColumns} FROM entries e WHERE e.conversation = $1 AND e.id BETWEEN $2 AND $3 ORDER BY e.id`,
@@ -50,15 +50,17 @@ type EntryReads = Pick<StoreReads, "entries" | "entry" | "visibleEntries" | "ent
 export const entryReads = ({ many, one, read }: Reading, location: string): EntryReads => {
   /** The rows of a lineage, whose own faults are found first. */
   const sound = (rows: Rows): Rows => {
-    for (const { line, lineParent } of rows) {
-      if (lineParent === null || Number(lineParent) < Number(line)) continue
-      const detail = `parent: expected an older conversation, got ${lineParent}`
-      throw new CorruptRow({ location, table: "conversations", row: String(line), detail })
-    }
+    for (const { line, lineFork, lineParent } of rows) checkLine(location, line, lineParent, lineFork)
     return rows
   }
-  const entryOf = ({ line: _, lineParent: __, newestId: ___, newestHead: ____, ...row }: SqlRow): Entry =>
-    decodeEntry(location, decodeTexts(row))
+  const entryOf = ({
+    line: _,
+    lineParent: __,
+    lineFork: ___,
+    newestId: ____,
+    newestHead: _____,
+    ...row
+  }: SqlRow): Entry => decodeEntry(location, decodeTexts(row))
   const entriesOf = (rows: Rows): ReadonlyArray<Entry> =>
     sound(rows)
       .filter((row) => row.id !== null)

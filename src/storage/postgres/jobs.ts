@@ -5,9 +5,10 @@ import type { ArtifactReads } from "../artifact-port.ts"
 import { decodeArtifact, decodeJob, decodeJobCount, decodeName } from "../decode.ts"
 import type { JobReads } from "../job-port.ts"
 import type { ListedName, NameReads } from "../name-port.ts"
+import type { Reading } from "../reading.ts"
 import { heldCondition } from "./functions/work.ts"
 import type { SqlRow } from "./link.ts"
-import type { Reading } from "./run.ts"
+import type { PostgresReading } from "./run.ts"
 import { encodeText } from "./text.ts"
 
 const columns =
@@ -28,7 +29,7 @@ export const jobStatements = {
 } as const
 
 /** `held`: the shards whose jobs are this node's; null: all. */
-export const jobReads = ({ many, one, read }: Reading, held: () => ReadonlyArray<number> | null): JobReads => ({
+export const jobReads = ({ many, one, read }: PostgresReading, held: () => ReadonlyArray<number> | null): JobReads => ({
   job: (id) => one(jobStatements.job, [id], decodeJob),
   jobByKey: (queue, uniqueKey) => one(jobStatements.jobByKey, [encodeText(queue), encodeText(uniqueKey)], decodeJob),
   jobs: ({ queue, state, limit, before = Number.MAX_SAFE_INTEGER }) => {

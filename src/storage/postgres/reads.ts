@@ -8,7 +8,7 @@ import { documentReads, documentStatements } from "./documents.ts"
 import { entryReads, entryStatements } from "./entries.ts"
 import { artifactReads, artifactStatements, jobReads, jobStatements, nameReads, nameStatements } from "./jobs.ts"
 import type { SqlRow } from "./link.ts"
-import type { Reading } from "./run.ts"
+import type { PostgresReading } from "./run.ts"
 import { encodeText } from "./text.ts"
 
 const submissionColumns =
@@ -63,7 +63,7 @@ const summaryOf = (location: string, row: SqlRow): ConversationSummary => ({
 
 /** `held`: see {@link jobReads}. */
 export const storeReads = (
-  reading: Reading,
+  reading: PostgresReading,
   location: string,
   held: () => ReadonlyArray<number> | null = () => null,
 ): StoreReads => {

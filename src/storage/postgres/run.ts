@@ -5,34 +5,14 @@
  */
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import { Effect, Random } from "effect"
-import { CorruptRow, type ReadError, StorageUnavailable } from "../errors.ts"
+import { CorruptRow, StorageUnavailable } from "../errors.ts"
+import type { Decode, Reading, Rows, Scalar } from "../reading.ts"
 import { isDisconnected, unavailable } from "./failures.ts"
 import type { SqlRow } from "./link.ts"
 import { decodeTexts } from "./text.ts"
 
-export type Param = number | string | null | ReadonlyArray<number>
-export type Rows = ReadonlyArray<SqlRow>
-/** Turns a row into a record; throws `CorruptRow`. */
-export type Decode<A> = (location: string, row: SqlRow) => A
-
-export interface Reading {
-  /** Runs a statement, and turns its rows into what the read gives. */
-  readonly read: <A>(
-    statement: string,
-    params: ReadonlyArray<Param>,
-    use: (rows: Rows) => A,
-  ) => Effect.Effect<A, ReadError>
-  readonly one: <A>(
-    statement: string,
-    params: ReadonlyArray<Param>,
-    decode: Decode<A>,
-  ) => Effect.Effect<A | null, ReadError>
-  readonly many: <A>(
-    statement: string,
-    params: ReadonlyArray<Param>,
-    decode: Decode<A>,
-  ) => Effect.Effect<ReadonlyArray<A>, ReadError>
-}
+export type Param = Scalar | ReadonlyArray<number>
+export type PostgresReading = Reading<Param>
 
 /** Milliseconds between two attempts. */
 const retryPause = 50
@@ -43,7 +23,7 @@ const shedPause = 150
 const isShed = (cause: unknown): boolean =>
   (typeof cause === "object" && cause !== null && "cause" in cause ? cause.cause : cause) instanceof StorageUnavailable
 
-export const reading = (sql: PgClient, location: string, patienceMs: number): Reading => {
+export const reading = (sql: PgClient, location: string, patienceMs: number): PostgresReading => {
   const rowsOf = (
     statement: string,
     params: ReadonlyArray<Param>,
@@ -58,7 +38,7 @@ export const reading = (sql: PgClient, location: string, patienceMs: number): Re
       if (!shed) return Effect.delay(again, retryPause)
       return Effect.flatMap(Random.nextIntBetween(shedPause, shedPause * 2), (ms) => Effect.delay(again, ms))
     })
-  const read: Reading["read"] = (statement, params, use) =>
+  const read: PostgresReading["read"] = (statement, params, use) =>
     Effect.flatMap(
       Effect.suspend(() => rowsOf(statement, params, performance.now())),
       (rows) =>
