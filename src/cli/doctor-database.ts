@@ -4,10 +4,10 @@
 import { existsSync, statSync } from "node:fs"
 import { connect } from "node:net"
 import { Effect } from "effect"
-import { driver, openReader } from "../storage/sqlite/connection.ts"
 import { openFailure } from "../storage/sqlite/failures.ts"
 import { mayBeAlive, readOwner } from "../storage/sqlite/owner-file.ts"
 import { canonicalPathOf } from "../storage/sqlite/paths.ts"
+import { openReader } from "../storage/sqlite/reader.ts"
 import { type Check, fail, ok, warn } from "./check.ts"
 
 const mebibyte = 1024 * 1024
@@ -21,22 +21,16 @@ const megabytes = (bytes: number): string => `${(bytes / mebibyte).toFixed(1)} M
 
 export const checkDatabase = (path: string): Effect.Effect<ReadonlyArray<Check>> => {
   if (!existsSync(path)) return Effect.succeed([ok("database", `${path} (made when first needed)`)])
-  const read = Effect.flatMap(Effect.promise(driver), (Driver) =>
-    Effect.try({
-      try: () => {
-        const db = openReader(Driver, canonicalPathOf(path))
-        try {
-          return { version: db.pragma("user_version", { simple: true }), faults: db.pragma("quick_check(3)") }
-        } finally {
-          db.close()
-        }
-      },
-      catch: (cause) => openFailure(path, cause),
-    }),
+  const read = Effect.gen(function* () {
+    const { rows, version } = yield* openReader(canonicalPathOf(path))
+    return { version, faults: yield* rows("PRAGMA quick_check(3)") }
+  }).pipe(
+    Effect.scoped,
+    Effect.mapError((cause) => openFailure(path, cause)),
   )
   return read.pipe(
     Effect.map(({ version, faults }): ReadonlyArray<Check> => {
-      const found = Array.isArray(faults) ? faults.map((row: unknown) => Object.values(row ?? {}).join(" ")) : []
+      const found = faults.map((row) => Object.values(row).join(" "))
       const whole = found.length === 1 && found[0] === "ok"
       const wal = size(`${path}-wal`)
       return [

@@ -4,10 +4,9 @@
  */
 import { existsSync } from "node:fs"
 import { Effect, type Scope } from "effect"
-import { driver, openReader } from "../storage/sqlite/connection.ts"
-import { openFailure } from "../storage/sqlite/failures.ts"
 import { claim } from "../storage/sqlite/ownership.ts"
 import { canonicalPathOf } from "../storage/sqlite/paths.ts"
+import { openReader } from "../storage/sqlite/reader.ts"
 import { schemaVersion } from "../storage/sqlite/schema.ts"
 import { makeSqliteStore } from "../storage/sqlite/store.ts"
 import type { Invocation } from "./arguments.ts"
@@ -19,19 +18,7 @@ import type { OpenFailure } from "./ports.ts"
 /** The schema version of the file; 0 where there is none. */
 const versionOf = (path: string): Effect.Effect<number, OpenFailure> =>
   existsSync(path)
-    ? Effect.flatMap(Effect.promise(driver), (Driver) =>
-        Effect.try({
-          try: () => {
-            const db = openReader(Driver, canonicalPathOf(path))
-            try {
-              return Number(db.pragma("user_version", { simple: true }))
-            } finally {
-              db.close()
-            }
-          },
-          catch: (cause) => openFailure(path, cause),
-        }),
-      )
+    ? Effect.scoped(Effect.map(openReader(canonicalPathOf(path)), ({ version }) => version))
     : Effect.succeed(0)
 
 const said = (path: string, version: number, was: number, invocation: Invocation): number => {

@@ -7,8 +7,10 @@ import { describe, expect, it } from "@effect/vitest"
 import Database from "better-sqlite3"
 import { Arbitrary, Effect, Either, FastCheck as fc, Schema } from "effect"
 import { ContextEdit } from "../../src/domain/entry.ts"
+import type { ConversationId } from "../../src/domain/ids.ts"
 import { Message } from "../../src/domain/message.ts"
 import { conversation, document, entry, submission, task } from "../../src/storage/conformance/records.ts"
+import type { ReadError } from "../../src/storage/errors.ts"
 import { areEdits, areMessages } from "../../src/storage/guards.ts"
 import { makeSqliteReader, makeSqliteStore } from "../../src/storage/sqlite/store.ts"
 import { temporaryDirectory } from "./support.ts"
@@ -119,6 +121,39 @@ describe("a damaged row", () => {
         const [next] = yield* store.mint("entry", 1)
         if (next !== undefined) yield* store.commit({ entries: [entry(next, 2 as never)] })
       }),
+  )
+})
+
+describe("a damaged lineage", () => {
+  it.scopedLive.each([
+    [
+      "that closes a circle",
+      "parent_conversation = 2, parent_entry = 1",
+      "parent: expected an older conversation, got 2",
+    ],
+    [
+      "with a younger parent",
+      "parent_conversation = 3, parent_entry = 1",
+      "parent: expected an older conversation, got 3",
+    ],
+    [
+      "that forks at no entry",
+      "parent_conversation = 1, parent_entry = NULL",
+      "parent: expected an entry of conversation 1, got null",
+    ],
+  ])("%s is named by every read that follows it, of an owner and of a reader", ([, change, detail]) =>
+    Effect.gen(function* () {
+      const { path, store } = yield* damaged(`UPDATE conversations SET ${change} WHERE id = 2`)
+      const reader = yield* makeSqliteReader({ path })
+      const [sound, faulty] = [1 as ConversationId, 2 as ConversationId]
+      for (const reads of [store, reader]) {
+        for (const read of ["visibleEntries", "contextEntries", "entryCount"] as const) {
+          const error = yield* Effect.flip(Effect.asVoid<unknown, ReadError, never>(reads[read](faulty)))
+          expect(error).toMatchObject({ _tag: "CorruptRow", location: path, table: "conversations", row: "2", detail })
+          yield* Effect.asVoid<unknown, ReadError, never>(reads[read](sound))
+        }
+      }
+    }),
   )
 })
 

@@ -8,10 +8,11 @@ import Database from "better-sqlite3"
 import { Effect } from "effect"
 import type { ConversationId, DocumentId, EntryId, JobId, SubmissionId, TaskId } from "../../src/domain/ids.ts"
 import { job, task } from "../../src/storage/conformance/records.ts"
+import { migrateFile } from "../../src/storage/sqlite/migrate.ts"
 import { applicationId, migrations, schemaVersion } from "../../src/storage/sqlite/schema.ts"
 import { makeSqliteReader, makeSqliteStore } from "../../src/storage/sqlite/store.ts"
 import type { StoreReads } from "../../src/storage/store.ts"
-import { temporaryDirectory } from "./support.ts"
+import { bundle, run, temporaryDirectory } from "./support.ts"
 
 const [conversation, fork] = [1 as ConversationId, 2 as ConversationId]
 const at = 1_750_000_000_000
@@ -135,6 +136,88 @@ describe("a database of version 1", () => {
       const reader = yield* makeSqliteReader({ path })
       expect((yield* reader.conversation(conversation))?.title).toBe("another")
       expect(owner.pragma("user_version", { simple: true })).toBe(1)
+    }),
+  )
+})
+
+/** Its schema, version and rows of two tables, as the plain driver finds them. */
+const contentOf = (path: string): unknown => {
+  const db = new Database(path, { readonly: true })
+  try {
+    return [
+      db.pragma("user_version", { simple: true }),
+      db.prepare("SELECT name, sql FROM sqlite_schema ORDER BY name").all(),
+      db.prepare("SELECT * FROM tasks").all(),
+      db.prepare("SELECT * FROM meta").all(),
+    ]
+  } finally {
+    db.close()
+  }
+}
+
+describe("a migration", () => {
+  it.scopedLive("that fails half way leaves all as it was, and says why", () =>
+    Effect.gen(function* () {
+      const path = join(yield* temporaryDirectory, "store.db")
+      versionOne(path)
+      const db = new Database(path)
+      db.exec("CREATE TABLE artifacts (mine TEXT)")
+      db.close()
+      const before = contentOf(path)
+      const error = yield* Effect.flip(makeSqliteStore({ path }))
+      expect(error).toMatchObject({ _tag: "StorageUnavailable", location: path })
+      expect(error.message).toContain("table artifacts already exists")
+      expect(contentOf(path)).toEqual(before)
+    }),
+  )
+
+  it.scopedLive("does nothing where the database became another's, or a newer one, before it had the lock", () =>
+    Effect.gen(function* () {
+      const path = join(yield* temporaryDirectory, "store.db")
+      versionOne(path)
+      for (const [change, tag] of [
+        [`user_version = ${schemaVersion + 1}`, "NewerDatabase"],
+        ["application_id = 77", "ForeignDatabase"],
+      ] as const) {
+        const db = new Database(path)
+        db.pragma(change)
+        db.close()
+        const before = contentOf(path)
+        expect(yield* Effect.flip(migrateFile(path))).toMatchObject({ _tag: tag, location: path })
+        expect(contentOf(path)).toEqual(before)
+      }
+    }),
+  )
+})
+
+const opener = `
+import { Effect } from "effect"
+import { makeSqliteStore } from "./src/storage/sqlite/store.ts"
+const path = process.argv[2] ?? ""
+process.stdout.write("ready\\n")
+process.stdin.once("data", async () => {
+  const answer = await Effect.runPromise(Effect.either(Effect.scoped(makeSqliteStore({ path }))))
+  process.stdout.write((answer._tag === "Right" ? answer.right.epoch : answer.left.message) + "\\n")
+  process.exit()
+})
+`
+
+describe("a file that several processes open at once", () => {
+  it.scopedLive.each([
+    ["new", () => undefined],
+    ["of version 1", versionOne],
+  ] as const)("and that is %s is migrated by one of them, and opened by all", ([, make]) =>
+    Effect.gen(function* () {
+      const directory = yield* temporaryDirectory
+      const path = join(directory, "store.db")
+      make(path)
+      const program = yield* Effect.promise(() => bundle(directory, "opener", opener))
+      const children = yield* Effect.forEach([1, 2, 3, 4, 5], () => run(program, [path]))
+      for (const child of children) expect(yield* Effect.promise(child.line)).toBe("ready")
+      for (const child of children) child.process.stdin?.write("go\n")
+      const epochs = yield* Effect.forEach(children, (child) => Effect.promise(child.line))
+      const first = make === versionOne ? 10 : 1
+      expect(epochs.map(Number).sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4].map((index) => first + index))
     }),
   )
 })

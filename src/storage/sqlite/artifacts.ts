@@ -1,11 +1,9 @@
 /**
  * Artifacts in SQLite: statements, and what a commit does with them inside the writer's transaction.
  */
-import type { Effect } from "effect"
-import type { Artifact } from "../../domain/artifact.ts"
 import type { ArtifactReads, ArtifactRemoval } from "../artifact-port.ts"
-import { decodeArtifact, type SqlRow } from "../decode.ts"
-import type { ReadError } from "../errors.ts"
+import { decodeArtifact } from "../decode.ts"
+import type { Reading } from "../reading.ts"
 import type { Commit } from "../store.ts"
 import type { Database } from "./connection.ts"
 
@@ -50,22 +48,11 @@ export const prepareArtifactWrites = (db: Database): ((artifacts: EncodedArtifac
   }
 }
 
-export const prepareArtifactReads = (
-  db: Database,
-  location: string,
-  read: <A>(body: () => A) => Effect.Effect<A, ReadError>,
-): ArtifactReads => {
-  const one = db.prepare<[number, string], SqlRow>(artifactReadStatements.artifact)
-  const all = db.prepare<[number], SqlRow>(artifactReadStatements.artifacts)
-  return {
-    artifact: (conversation, name) =>
-      read(() => {
-        const row = one.get(conversation, name)
-        if (row === undefined) return null
-        const { content, ...meta } = row
-        return { artifact: decodeArtifact(location, meta), content: new Uint8Array(content as Buffer) }
-      }),
-    artifacts: (conversation) =>
-      read((): ReadonlyArray<Artifact> => all.all(conversation).map((row) => decodeArtifact(location, row))),
-  }
-}
+export const artifactReads = ({ many, one }: Reading): ArtifactReads => ({
+  artifact: (conversation, name) =>
+    one(artifactReadStatements.artifact, [conversation, name], (location, { content, ...row }) => ({
+      artifact: decodeArtifact(location, row),
+      content: new Uint8Array(content as Buffer),
+    })),
+  artifacts: (conversation) => many(artifactReadStatements.artifacts, [conversation], decodeArtifact),
+})

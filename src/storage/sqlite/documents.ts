@@ -1,22 +1,24 @@
 /**
  * Documents in SQLite: statements, and what a commit does with them inside the writer's transaction.
  */
-import type { Effect } from "effect"
 import { errorCode } from "../../domain/error-code.ts"
-import { decodeDocument, decodeRevision, type SqlRow } from "../decode.ts"
+import { decodeDocument, decodeRevision } from "../decode.ts"
 import type { DocumentReads } from "../document-port.ts"
-import { Conflict, type ReadError } from "../errors.ts"
+import { Conflict } from "../errors.ts"
 import { json } from "../json.ts"
-import type { DocumentWrite } from "../store.ts"
+import type { Reading } from "../reading.ts"
+import type { DocumentWrite, StoreReads } from "../store.ts"
 import type { Database } from "./connection.ts"
 import type { Param } from "./encode.ts"
 import { isDuplicate } from "./failures.ts"
 
-export const documentColumns =
+const documentColumns =
   "id, kind, scope, conversation, task, key, version, history, fork, value, created_seq AS createdSeq, retired_seq AS retiredSeq, seq"
 
 export const documentReadStatements = {
   document: `SELECT ${documentColumns} FROM documents WHERE id = ?`,
+  documents: `SELECT ${documentColumns} FROM documents WHERE conversation = ? AND retired_seq IS NULL ORDER BY id`,
+  globalDocument: `SELECT ${documentColumns} FROM documents WHERE scope = 'global' AND kind = ? AND key = ? AND retired_seq IS NULL`,
   findInConversation: `SELECT ${documentColumns} FROM documents WHERE conversation = ? AND kind = ? AND key = ? AND ifnull(task, 0) = 0 AND retired_seq IS NULL`,
   findOfTask: `SELECT ${documentColumns} FROM documents WHERE scope = 'task' AND task = ? AND kind = ? AND key = ? AND retired_seq IS NULL`,
   familyInConversation: `SELECT ${documentColumns} FROM documents WHERE conversation = ? AND kind = ? AND retired_seq IS NULL AND scope = 'conversation' ORDER BY +id`,
@@ -131,42 +133,27 @@ export const prepareDocumentWrites = (db: Database): ((document: DocumentRow, se
   }
 }
 
-export const prepareDocumentReads = (
-  db: Database,
-  location: string,
-  read: <A>(body: () => A) => Effect.Effect<A, ReadError>,
-): DocumentReads => {
-  const statement = (name: keyof typeof documentReadStatements) =>
-    db.prepare<Array<number | string | null>, SqlRow>(documentReadStatements[name])
-  const byId = statement("document")
-  const findInConversation = statement("findInConversation")
-  const findOfTask = statement("findOfTask")
-  const findGlobal = db.prepare<[string, string], SqlRow>(
-    `SELECT ${documentColumns} FROM documents WHERE scope = 'global' AND kind = ? AND key = ? AND retired_seq IS NULL`,
-  )
-  const familyInConversation = statement("familyInConversation")
-  const familyOfTask = statement("familyOfTask")
-  const globalFamily = statement("globalFamily")
-  const at = statement("documentsAt")
-  const revisions = statement("documentRevisions")
-  const option = (row: SqlRow | undefined) => (row === undefined ? null : decodeDocument(location, row))
-  const list = (rows: ReadonlyArray<SqlRow>) => rows.map((row) => decodeDocument(location, row))
-  return {
-    document: (id) => read(() => option(byId.get(id))),
-    findDocument: ({ conversation, key, kind, scope, task }) =>
-      read(() => {
-        if (scope === "conversation") return option(findInConversation.get(conversation, kind, key))
-        if (scope === "task") return option(findOfTask.get(task, kind, key))
-        return option(findGlobal.get(kind, key))
-      }),
-    documentsOf: ({ conversation, kind, scope, task }) =>
-      read(() => {
-        if (scope === "conversation") return list(familyInConversation.all(conversation, kind))
-        if (scope === "task") return list(familyOfTask.all(task, kind))
-        return list(globalFamily.all(kind))
-      }),
-    documentsAt: (conversation, seq) => read(() => list(at.all(conversation, seq, seq))),
-    documentRevisions: (document, seq) =>
-      read(() => revisions.all(document, document, seq, seq).map((row) => decodeRevision(location, row))),
-  }
-}
+export const documentReads = ({
+  many,
+  one,
+}: Reading): DocumentReads & Pick<StoreReads, "documents" | "globalDocument"> => ({
+  document: (id) => one(documentReadStatements.document, [id], decodeDocument),
+  documents: (conversation) => many(documentReadStatements.documents, [conversation], decodeDocument),
+  globalDocument: (kind, key) => one(documentReadStatements.globalDocument, [kind, key], decodeDocument),
+  findDocument: ({ conversation, key, kind, scope, task }) => {
+    if (scope === "conversation")
+      return one(documentReadStatements.findInConversation, [conversation, kind, key], decodeDocument)
+    if (scope === "task") return one(documentReadStatements.findOfTask, [task, kind, key], decodeDocument)
+    return one(documentReadStatements.globalDocument, [kind, key], decodeDocument)
+  },
+  documentsOf: ({ conversation, kind, scope, task }) => {
+    if (scope === "conversation")
+      return many(documentReadStatements.familyInConversation, [conversation, kind], decodeDocument)
+    if (scope === "task") return many(documentReadStatements.familyOfTask, [task, kind], decodeDocument)
+    return many(documentReadStatements.globalFamily, [kind], decodeDocument)
+  },
+  documentsAt: (conversation, seq) =>
+    many(documentReadStatements.documentsAt, [conversation, seq, seq], decodeDocument),
+  documentRevisions: (document, seq) =>
+    many(documentReadStatements.documentRevisions, [document, document, seq, seq], decodeRevision),
+})

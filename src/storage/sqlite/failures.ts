@@ -2,12 +2,27 @@
  * What SQLite and the file system report, as the storage errors with advice. The one place that knows their codes.
  */
 import { errorCode } from "../../domain/error-code.ts"
-import { Conflict, CorruptRow, Fenced, ForeignDatabase, NewerDatabase, StorageUnavailable } from "../errors.ts"
+import {
+  Conflict,
+  CorruptRow,
+  Fenced,
+  ForeignDatabase,
+  NewerDatabase,
+  type OpenError,
+  StorageUnavailable,
+} from "../errors.ts"
 
 /** Somebody else holds a lock that the statement needs; it may succeed a moment later. */
 export const isBusy = (cause: unknown): boolean => {
   const code = errorCode(cause)
   return code.startsWith("SQLITE_BUSY") || code.startsWith("SQLITE_LOCKED")
+}
+
+/** What the driver itself reported: the errors of `@effect/sql` carry it as their cause. */
+export const reported = (cause: unknown): unknown => {
+  let found = cause
+  while (errorCode(found) === "" && found instanceof Error && found.cause !== undefined) found = found.cause
+  return found
 }
 
 const known: ReadonlyArray<readonly [prefix: string, cause: string, advice: string]> = [
@@ -60,9 +75,10 @@ const known: ReadonlyArray<readonly [prefix: string, cause: string, advice: stri
 /** Any failure of SQLite or the file system as {@link StorageUnavailable}; never SQLite's own wording where a clear one is known. */
 export const unavailable = (location: string, cause: unknown): StorageUnavailable => {
   if (cause instanceof StorageUnavailable) return cause
-  const code = errorCode(cause)
+  const found = reported(cause)
+  const code = errorCode(found)
   const hit = known.find(([prefix]) => code.startsWith(prefix))
-  const text = cause instanceof Error ? cause.message : String(cause)
+  const text = found instanceof Error ? found.message : String(found)
   return hit === undefined
     ? new StorageUnavailable({
         location,
@@ -104,10 +120,7 @@ export const isRejection = (cause: unknown): cause is Rejection =>
   cause instanceof Conflict || cause instanceof Fenced || cause instanceof CorruptRow
 
 /** Keeps typed storage errors and turns everything else into {@link StorageUnavailable}. */
-export const openFailure = (
-  location: string,
-  cause: unknown,
-): StorageUnavailable | ForeignDatabase | NewerDatabase | CorruptRow =>
+export const openFailure = (location: string, cause: unknown): OpenError =>
   cause instanceof ForeignDatabase || cause instanceof NewerDatabase || cause instanceof CorruptRow
     ? cause
     : unavailable(location, cause)

@@ -1,13 +1,12 @@
 /**
  * Jobs in SQLite: rows, statements, and what a commit does with them inside the writer's transaction.
  */
-import type { Effect } from "effect"
-import type { Job } from "../../domain/job.ts"
 import { isLegalTransition } from "../../domain/job-transitions.ts"
-import { decodeJob, decodeJobCount, type SqlRow } from "../decode.ts"
-import { Conflict, Fenced, type ReadError } from "../errors.ts"
-import type { JobClaim, JobCount, JobInsert, JobPruning, JobReads, JobUpdate } from "../job-port.ts"
+import { decodeJob, decodeJobCount } from "../decode.ts"
+import { Conflict, Fenced } from "../errors.ts"
+import type { JobClaim, JobInsert, JobPruning, JobReads, JobUpdate } from "../job-port.ts"
 import { json } from "../json.ts"
+import type { Reading } from "../reading.ts"
 import type { Commit } from "../store.ts"
 import type { Database } from "./connection.ts"
 import type { Param, Row } from "./encode.ts"
@@ -26,7 +25,7 @@ export const jobReadStatements = {
   jobsOfState: list("state = ? AND "),
   jobsOfQueueAndState: list("queue = ? AND state = ? AND "),
   jobCounts: "SELECT queue, state, count(*) AS count FROM jobs GROUP BY queue, state ORDER BY queue, state",
-  dueAt: "SELECT run_at FROM jobs WHERE queue = ? AND state = 'available' ORDER BY run_at, id LIMIT 1",
+  dueAt: "SELECT run_at AS due FROM jobs WHERE queue = ? AND state = 'available' ORDER BY run_at, id LIMIT 1",
   executingJobs: `SELECT ${columns} FROM jobs WHERE queue = ? AND state = 'executing' ORDER BY id`,
 } as const
 
@@ -134,37 +133,21 @@ export const prepareJobWrites = (db: Database): ((jobs: EncodedJobs, seq: number
   }
 }
 
-/** The reads of jobs. `read` turns what a body throws into a read's error. */
-export const prepareJobReads = (
-  db: Database,
-  location: string,
-  read: <A>(body: () => A) => Effect.Effect<A, ReadError>,
-): JobReads => {
-  const statement = (name: keyof typeof jobReadStatements) =>
-    db.prepare<Array<number | string>, SqlRow>(jobReadStatements[name])
-  const one = statement("job")
-  const byKey = statement("jobByKey")
-  const all = statement("jobs")
-  const ofQueue = statement("jobsOfQueue")
-  const ofState = statement("jobsOfState")
-  const ofBoth = statement("jobsOfQueueAndState")
-  const counts = statement("jobCounts")
-  const due = db.prepare<[string], number>(jobReadStatements.dueAt).pluck()
-  const executing = statement("executingJobs")
-  const option = (row: SqlRow | undefined): Job | null => (row === undefined ? null : decodeJob(location, row))
-  const many = (rows: ReadonlyArray<SqlRow>): ReadonlyArray<Job> => rows.map((row) => decodeJob(location, row))
-  return {
-    job: (id) => read(() => option(one.get(id))),
-    jobByKey: (queue, uniqueKey) => read(() => option(byKey.get(queue, uniqueKey))),
-    jobs: ({ queue, state, limit, before = Number.MAX_SAFE_INTEGER }) =>
-      read(() => {
-        const most = Math.max(0, limit)
-        if (queue === undefined)
-          return many(state === undefined ? all.all(before, most) : ofState.all(state, before, most))
-        return many(state === undefined ? ofQueue.all(queue, before, most) : ofBoth.all(queue, state, before, most))
-      }),
-    jobCounts: () => read((): ReadonlyArray<JobCount> => counts.all().map((row) => decodeJobCount(location, row))),
-    dueAt: (queue) => read(() => due.get(queue) ?? null),
-    executingJobs: (queue) => read(() => many(executing.all(queue))),
-  }
-}
+export const jobReads = ({ many, one, read }: Reading): JobReads => ({
+  job: (id) => one(jobReadStatements.job, [id], decodeJob),
+  jobByKey: (queue, uniqueKey) => one(jobReadStatements.jobByKey, [queue, uniqueKey], decodeJob),
+  jobs: ({ queue, state, limit, before = Number.MAX_SAFE_INTEGER }) => {
+    const edge = [before, Math.max(0, limit)]
+    if (queue === undefined) {
+      return state === undefined
+        ? many(jobReadStatements.jobs, edge, decodeJob)
+        : many(jobReadStatements.jobsOfState, [state, ...edge], decodeJob)
+    }
+    return state === undefined
+      ? many(jobReadStatements.jobsOfQueue, [queue, ...edge], decodeJob)
+      : many(jobReadStatements.jobsOfQueueAndState, [queue, state, ...edge], decodeJob)
+  },
+  jobCounts: () => many(jobReadStatements.jobCounts, [], decodeJobCount),
+  dueAt: (queue) => read(jobReadStatements.dueAt, [queue], ([row]) => (row === undefined ? null : Number(row.due))),
+  executingJobs: (queue) => many(jobReadStatements.executingJobs, [queue], decodeJob),
+})

@@ -1,11 +1,10 @@
 /**
  * Names of conversations in SQLite: statements, and what a commit does with them inside the writer's transaction.
  */
-import type { Effect } from "effect"
 import { decodeName, type SqlRow } from "../decode.ts"
-import type { ReadError } from "../errors.ts"
 import { Conflict } from "../errors.ts"
 import type { ListedName, NameChange, NameReads } from "../name-port.ts"
+import type { Reading } from "../reading.ts"
 import type { Commit } from "../store.ts"
 import type { Database } from "./connection.ts"
 import { isDuplicate } from "./failures.ts"
@@ -17,7 +16,12 @@ const order = "ORDER BY c.updated_at DESC, n.name LIMIT ?"
 export const nameReadStatements = {
   name: `SELECT ${listed} WHERE n.namespace = ? AND n.principal = ? AND n.name = ?`,
   names: `SELECT ${listed} WHERE n.namespace = ? AND n.principal = ? ${order}`,
-  namesBefore: `SELECT ${listed} WHERE n.namespace = ? AND n.principal = ? AND (c.updated_at < ? OR c.updated_at = ? AND n.name > ?) ${order}`,
+  // without that name there is no place in the order, and the listing ends
+  namesBefore: `SELECT ${listed} JOIN (
+      SELECT oc.updated_at FROM names o JOIN conversations oc ON oc.id = o.conversation
+      WHERE o.namespace = ? AND o.principal = ? AND o.name = ?
+    ) edge ON c.updated_at < edge.updated_at OR c.updated_at = edge.updated_at AND n.name > ?
+    WHERE n.namespace = ? AND n.principal = ? ${order}`,
 } as const
 
 const key = "namespace = ? AND principal = ? AND name = ?"
@@ -69,33 +73,20 @@ export const prepareNameWrites = (db: Database): ((changes: ReadonlyArray<NameCh
   }
 }
 
-export const prepareNameReads = (
-  db: Database,
-  location: string,
-  read: <A>(body: () => A) => Effect.Effect<A, ReadError>,
-): NameReads => {
-  const one = db.prepare<[string, string, string], SqlRow>(nameReadStatements.name)
-  const all = db.prepare<[string, string, number], SqlRow>(nameReadStatements.names)
-  const rest = db.prepare<[string, string, number, number, string, number], SqlRow>(nameReadStatements.namesBefore)
-  const decode = ({ title, updatedAt, ...row }: SqlRow): ListedName => ({
-    record: decodeName(location, row),
-    // columns of conversations: NULL or TEXT, and INTEGER
-    title: title as string | null,
-    updatedAt: updatedAt as number,
-  })
-  return {
-    name: ({ name, namespace, principal }) =>
-      read(() => {
-        const row = one.get(namespace, principal, name)
-        return row === undefined ? null : decode(row)
-      }),
-    names: ({ before, limit, namespace, principal }) =>
-      read(() => {
-        if (before === undefined) return all.all(namespace, principal, limit).map(decode)
-        const at = one.get(namespace, principal, before)
-        if (at === undefined) return []
-        const { updatedAt } = decode(at)
-        return rest.all(namespace, principal, updatedAt, updatedAt, before, limit).map(decode)
-      }),
-  }
-}
+const nameOf = (location: string, { title, updatedAt, ...row }: SqlRow): ListedName => ({
+  record: decodeName(location, row),
+  // columns of conversations: NULL or TEXT, and INTEGER
+  title: title as string | null,
+  updatedAt: updatedAt as number,
+})
+
+export const nameReads = ({ many, one }: Reading): NameReads => ({
+  name: ({ name, namespace, principal }) => one(nameReadStatements.name, [namespace, principal, name], nameOf),
+  names: ({ before, limit, namespace, principal }) => {
+    const of = [namespace, principal]
+    const most = Math.max(0, limit)
+    return before === undefined
+      ? many(nameReadStatements.names, [...of, most], nameOf)
+      : many(nameReadStatements.namesBefore, [...of, before, before, ...of, most], nameOf)
+  },
+})

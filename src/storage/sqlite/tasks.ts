@@ -1,16 +1,15 @@
 /**
- * Reads of tasks by what binds them: owner, request, doubt.
+ * Reads of tasks: by id, by what is open, and by what binds them: owner, request, doubt.
  */
-import type { Effect } from "effect"
-import type { Conversation } from "../../domain/conversation.ts"
-import type { Task } from "../../domain/task.ts"
-import { decodeConversation, decodeTask, type SqlRow } from "../decode.ts"
-import type { ReadError } from "../errors.ts"
+import { decodeConversation, decodeTask } from "../decode.ts"
+import type { Reading } from "../reading.ts"
 import type { StoreReads } from "../store.ts"
-import { conversationColumns, taskColumns } from "./columns.ts"
-import type { Database } from "./connection.ts"
+import { conversationColumns, openStatuses, taskColumns } from "./columns.ts"
 
-export const taskReadStatements = {
+export const taskStatements = {
+  task: `SELECT ${taskColumns} FROM tasks WHERE id = ?`,
+  openTasks: `SELECT ${taskColumns} FROM tasks WHERE status IN ${openStatuses} ORDER BY id`,
+  openTasksOf: `SELECT ${taskColumns} FROM tasks WHERE status IN ${openStatuses} AND conversation = ? ORDER BY id`,
   ownedTasks: `SELECT ${taskColumns} FROM tasks WHERE owner = ? ORDER BY id`,
   ownedConversations: `SELECT ${conversationColumns} FROM conversations c WHERE c.owner = ? ORDER BY c.id`,
   taskByRequest: `SELECT ${taskColumns} FROM tasks WHERE request_id = ?`,
@@ -18,37 +17,24 @@ export const taskReadStatements = {
   tasksInDoubtOf: `SELECT ${taskColumns} FROM tasks INDEXED BY tasks_in_doubt WHERE in_doubt = 1 AND conversation = ? ORDER BY id DESC LIMIT ?`,
 } as const
 
-type TaskReads = Pick<StoreReads, "ownedTasks" | "ownedConversations" | "taskByRequest" | "tasksInDoubt">
+type TaskReads = Pick<
+  StoreReads,
+  "task" | "openTasks" | "ownedTasks" | "ownedConversations" | "taskByRequest" | "tasksInDoubt"
+>
 
-export const prepareTaskReads = (
-  db: Database,
-  location: string,
-  read: <A>(body: () => A) => Effect.Effect<A, ReadError>,
-): TaskReads => {
-  const statement = (name: keyof typeof taskReadStatements) =>
-    db.prepare<Array<number | string>, SqlRow>(taskReadStatements[name])
-  const ownedTasks = statement("ownedTasks")
-  const ownedConversations = statement("ownedConversations")
-  const byRequest = statement("taskByRequest")
-  const inDoubt = statement("tasksInDoubt")
-  const inDoubtOf = statement("tasksInDoubtOf")
-  const tasks = (rows: ReadonlyArray<SqlRow>): ReadonlyArray<Task> => rows.map((row) => decodeTask(location, row))
-  return {
-    ownedTasks: (owner) => read(() => tasks(ownedTasks.all(owner))),
-    ownedConversations: (owner) =>
-      read(
-        (): ReadonlyArray<Conversation> =>
-          ownedConversations.all(owner).map((row) => decodeConversation(location, row)),
-      ),
-    taskByRequest: (requestId) =>
-      read(() => {
-        const row = byRequest.get(requestId)
-        return row === undefined ? null : decodeTask(location, row)
-      }),
-    tasksInDoubt: ({ conversation, limit }) =>
-      read(() => {
-        const most = Math.max(0, limit)
-        return tasks(conversation === undefined ? inDoubt.all(most) : inDoubtOf.all(conversation, most))
-      }),
-  }
-}
+export const taskReads = ({ many, one }: Reading): TaskReads => ({
+  task: (id) => one(taskStatements.task, [id], decodeTask),
+  openTasks: (conversation) =>
+    conversation === undefined
+      ? many(taskStatements.openTasks, [], decodeTask)
+      : many(taskStatements.openTasksOf, [conversation], decodeTask),
+  ownedTasks: (owner) => many(taskStatements.ownedTasks, [owner], decodeTask),
+  ownedConversations: (owner) => many(taskStatements.ownedConversations, [owner], decodeConversation),
+  taskByRequest: (requestId) => one(taskStatements.taskByRequest, [requestId], decodeTask),
+  tasksInDoubt: ({ conversation, limit }) => {
+    const most = Math.max(0, limit)
+    return conversation === undefined
+      ? many(taskStatements.tasksInDoubt, [most], decodeTask)
+      : many(taskStatements.tasksInDoubtOf, [conversation, most], decodeTask)
+  },
+})
