@@ -9,6 +9,8 @@ import type { Commit } from "../../src/storage/store.ts"
 
 export interface RawWriter {
   readonly write: (commit: Commit) => void
+  /** Many commits in one transaction. */
+  readonly writeTogether: (commits: ReadonlyArray<Commit>) => void
   readonly close: () => void
 }
 
@@ -32,7 +34,7 @@ export const openRaw = (path: string, synchronous: Synchronous): RawWriter => {
   const bit = (value: boolean): number => (value ? 1 : 0)
   let seq = 0
 
-  const write = db.transaction((commit: Commit) => {
+  const rows = (commit: Commit): void => {
     seq++
     for (const c of commit.conversations ?? []) {
       const parent = c.parent
@@ -106,7 +108,11 @@ export const openRaw = (path: string, synchronous: Synchronous): RawWriter => {
       }
       if (d.history === "rewindable") revision.run(d.id, seq, d.version, value)
     }
+  }
+  const write = db.transaction(rows).immediate
+  const writeTogether = db.transaction((commits: ReadonlyArray<Commit>) => {
+    for (const commit of commits) rows(commit)
   }).immediate
 
-  return { write, close: () => db.close() }
+  return { write, writeTogether, close: () => db.close() }
 }
