@@ -7,6 +7,7 @@ import { shardOf } from "../../src/domain/cluster.ts"
 import type { ConversationId, Seq, TaskId } from "../../src/domain/ids.ts"
 import { conversation, document, entry, job, submission, task } from "../../src/storage/conformance/records.ts"
 import { type CommitError, Conflict, Fenced } from "../../src/storage/errors.ts"
+import { openPool } from "../../src/storage/postgres/pool.ts"
 import type { PostgresStoreServices } from "../../src/storage/postgres/store.ts"
 import { type IdsByKind, type StoreService, takenBy } from "../../src/storage/store.ts"
 import { describePostgres } from "../support/postgres.ts"
@@ -383,6 +384,24 @@ describePostgres("the places of a cluster", () => {
         yield* a.cluster.fenceOff(b.store.epoch)
         expect(yield* a.store.endedEpochs([fence])).toEqual([fence])
       }),
+    ))
+})
+
+describePostgres("a caller's own transaction", () => {
+  it("is on the caller's database, and what is read within it is of this one", () =>
+    Effect.runPromise(
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { store } = yield* node(yield* migratedDatabase, "one")
+          const of = yield* begin(store)
+          const { sql } = yield* openPool((yield* migratedDatabase).settings, { applicationName: "an application" })
+          const found = yield* sql.withTransaction(
+            Effect.zip(store.conversation(of), store.conversations({ principal: null, limit: 10 })),
+          )
+          expect(found).toMatchObject([{ id: of }, [{ conversation: { id: of } }]])
+          expect(yield* sql`SELECT count(*)::int AS rows FROM conversations`).toEqual([{ rows: 0 }])
+        }),
+      ),
     ))
 })
 

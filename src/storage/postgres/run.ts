@@ -3,8 +3,9 @@
  * statement asked again, for as long as the reader's patience goes; then the read fails and the next one tries anew. One that the pool sent
  * away comes back a little later, so that the queue stays short and the work of the node does not fail for a burst.
  */
+import { TransactionConnection } from "@effect/sql/SqlClient"
 import type { PgClient } from "@effect/sql-pg/PgClient"
-import { Effect, Random } from "effect"
+import { Context, Effect, Random } from "effect"
 import { CorruptRow, StorageUnavailable } from "../errors.ts"
 import type { Decode, Reading, Rows, Scalar } from "../reading.ts"
 import { isDisconnected, unavailable } from "./failures.ts"
@@ -23,13 +24,21 @@ const shedPause = 150
 const isShed = (cause: unknown): boolean =>
   (typeof cause === "object" && cause !== null && "cause" in cause ? cause.cause : cause) instanceof StorageUnavailable
 
+/** On a connection of the pool, also where the caller has a transaction open: that one is on a database of the caller's. */
+const onPool = <A, E>(effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.contextWithEffect((context: Context.Context<never>) =>
+    context.unsafeMap.has(TransactionConnection.key)
+      ? Effect.mapInputContext(effect, () => Context.omit(TransactionConnection)(context))
+      : effect,
+  )
+
 export const reading = (sql: PgClient, location: string, patienceMs: number): PostgresReading => {
   const rowsOf = (
     statement: string,
     params: ReadonlyArray<Param>,
     since: number,
   ): Effect.Effect<Rows, StorageUnavailable> =>
-    Effect.catchAll(sql.unsafe<Record<string, unknown>>(statement, params), (cause) => {
+    Effect.catchAll(onPool(sql.unsafe<Record<string, unknown>>(statement, params)), (cause) => {
       const error = unavailable(location, cause)
       const closed = error.cause === "the store is closed"
       const shed = isShed(cause)
