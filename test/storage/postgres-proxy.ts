@@ -21,7 +21,7 @@ export interface Proxy {
   readonly refuse: (refusing: boolean) => void
 }
 
-/** Both the plain statements and the function name what they write. */
+/** The function and the names of plain statements say what they write. */
 const isCommit = (chunk: Buffer): boolean => chunk.includes("entries")
 
 export const proxyTo = (port: number): Effect.Effect<Proxy, never, Scope.Scope> =>

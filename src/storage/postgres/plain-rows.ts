@@ -21,9 +21,12 @@ const parts: ReadonlySet<string> = new Set([
   ...["under", "conversationUpdates", "entries", "tasks", "submissions", "documents"],
 ])
 
+/** An empty part is none: the machine of a conversation leaves few of them out. */
+const isNone = (part: unknown): boolean => part === undefined || (Array.isArray(part) && part.length === 0)
+
 /** Whether a commit writes rows of conversations that are there, and nothing that needs a look around. */
 const isPlain = (commit: Commit): boolean => {
-  for (const part in commit) if (!parts.has(part)) return false
+  for (const [part, rows] of Object.entries(commit)) if (!parts.has(part) && !isNone(rows)) return false
   const { documents = [], tasks = [] } = commit
   return (
     tasks.every(({ conversation, requestId }) => conversation !== null && requestId === null) &&

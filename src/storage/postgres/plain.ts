@@ -2,19 +2,39 @@
  * A group of plain commits as one SQL statement: rows of conversations that are there already, which is what turns write. It does what
  * `functions/commit.ts` does, in the same order, at a part of the cost: it locks the conversations and proves their tokens, draws a number for
  * each commit, writes kind by kind, and proves that the node may write. Rules:
- * 1. It writes what the function would write, or nothing: where any row is not taken as it is, no row comes back or the statement fails
- *    ({@link isUnfit}), and the function is called instead, which says why. So nothing is refused here.
- * 2. Kinds of which the group has no row are left out, few rows come as values of their own, many as arrays of columns: each such form is a
- *    statement of its own, prepared when first needed, {@link formLimit} at most.
+ * 1. It writes what the function would write, or nothing: where any row is not taken as it is, the statement fails ({@link isUnfit}), and the
+ *    function is called instead, which says why. So nothing is refused here.
+ * 2. Kinds of which the group has no row are left out. The few rows of a commit that comes alone are values of their own, others come as
+ *    arrays of columns: each such form is a statement of its own, prepared when first needed, {@link formLimit} at most.
  */
 import { sqlState } from "./failures.ts"
 import { type Kind, kinds, type PlainRows, type Value } from "./plain-rows.ts"
 
+/** How a statement takes its group. */
+interface Way {
+  /** Of its statements, in front. */
+  readonly name: string
+  /** Parameters before those of rows. */
+  readonly common: number
+  /** Locks the conversations, then draws the numbers: none where a conversation or its token is not as it must be. */
+  readonly head: string
+  /** Number of the commit that the row `x` belongs to, null where none was drawn: no row may have that. */
+  readonly seq: string
+  /** Place of the conversation of the row `x`. */
+  readonly place: string
+  /** What the writer is answered. */
+  readonly answers: string
+  /** Columns of rows before their own, and their types. */
+  readonly before: Readonly<Record<string, string>>
+}
+
 interface Writing {
   /** Columns of the rows as they come, and their types. */
   readonly columns: Readonly<Record<string, string>>
-  /** Writes `rows`, in which `at` is the number of a row's commit in the group, from 1; `n` are the numbers. */
-  readonly write: (rows: string) => string
+  /** Writes `rows`, which are called `x`. */
+  readonly write: (rows: string, way: Way) => string
+  /** A row may be passed over, so those that were not are counted. */
+  readonly counted: boolean
 }
 
 const names = (columns: Writing["columns"]): string => Object.keys(columns).join(", ")
@@ -46,41 +66,77 @@ const submission = {
 const writings: Readonly<Record<Kind, Writing>> = {
   updates: {
     columns: { id: "bigint", updated_at: "bigint", renamed: "boolean", title: "text" },
-    write: (rows) => `UPDATE conversations c
-      SET updated_at = x.updated_at, seq = n.seq, title = CASE WHEN x.renamed THEN x.title ELSE c.title END
-      FROM ${rows} JOIN number n ON n.at = x.at WHERE c.id = x.id`,
+    write: (rows, { seq }) => `UPDATE conversations c
+      SET updated_at = x.updated_at, seq = ${seq}, title = CASE WHEN x.renamed THEN x.title ELSE c.title END
+      FROM ${rows} WHERE c.id = x.id`,
+    counted: true,
   },
   entries: {
     columns: entry,
-    write: (rows) => `INSERT INTO entries (${names(entry)}, seq)
-      SELECT ${picked(entry)}, n.seq FROM ${rows} JOIN number n ON n.at = x.at`,
+    write: (rows, { seq }) => `INSERT INTO entries (${names(entry)}, seq) SELECT ${picked(entry)}, ${seq} FROM ${rows}`,
+    counted: false,
   },
   tasks: {
     columns: task,
     // fencing: a row under a higher token stays as it is
-    write: (rows) => `INSERT INTO tasks (${names(task)}, place, seq)
-      SELECT ${picked(task)}, (SELECT place FROM held WHERE held.id = x.conversation), n.seq FROM ${rows} JOIN number n ON n.at = x.at
+    write: (rows, { place, seq }) => `INSERT INTO tasks (${names(task)}, place, seq)
+      SELECT ${picked(task)}, ${place}, ${seq} FROM ${rows}
       ON CONFLICT (id) DO UPDATE SET ${replaced(task)}, request_id = NULL
       WHERE excluded.fence >= tasks.fence AND excluded.conversation IS NOT DISTINCT FROM tasks.conversation`,
+    counted: true,
   },
   submissions: {
     columns: submission,
-    write: (rows) => `INSERT INTO submissions (${names(submission)}, seq)
-      SELECT ${picked(submission)}, n.seq FROM ${rows} JOIN number n ON n.at = x.at
+    write: (
+      rows,
+      { seq },
+    ) => `INSERT INTO submissions (${names(submission)}, seq) SELECT ${picked(submission)}, ${seq} FROM ${rows}
       ON CONFLICT (id) DO UPDATE SET ${replaced(submission)} WHERE excluded.conversation = submissions.conversation`,
+    counted: true,
   },
   documents: {
     columns: { id: "bigint", version: "bigint", value: "text", history: "text", since: "bigint" },
-    write: (rows) => `UPDATE documents d SET version = x.version, value = x.value, seq = n.seq
-      FROM ${rows} JOIN number n ON n.at = x.at
+    write: (rows, { seq }) => `UPDATE documents d SET version = x.version, value = x.value, seq = ${seq} FROM ${rows}
       WHERE d.id = x.id AND d.retired_seq IS NULL AND d.history = x.history AND d.version <= x.version AND d.seq = coalesce(x.since, d.seq)`,
+    counted: true,
   },
 }
 
-/** Parameters of every statement: epoch, link, number of the group, how many commits, conversations, tokens, how many rows of all kinds. */
-const common = 7
+/** One commit for one conversation. Parameters: epoch, link, number of the group, how many rows are counted; conversation, token. */
+const alone: Way = {
+  name: "alone",
+  common: 6,
+  // a number of the same query would be drawn before the lock
+  head: `held AS MATERIALIZED (
+    SELECT place FROM conversations WHERE id = $5::bigint AND token = coalesce($6::bigint, token) FOR NO KEY UPDATE
+  ), number AS MATERIALIZED (
+    SELECT nextval('seqs') AS seq FROM held
+  )`,
+  seq: "(SELECT seq FROM number)",
+  place: "(SELECT place FROM held)",
+  answers: "(SELECT '[' || seq || ']' FROM number)",
+  before: {},
+}
 
-/** Rows of a kind that come as values of their own, at most; forms that do. */
+/** The same for a group: conversations, tokens, how many commits. `at` is the number of a row's commit, from 1. */
+const together: Way = {
+  name: "together",
+  common: 7,
+  head: `held AS MATERIALIZED (
+    SELECT id, place FROM conversations WHERE id = ANY($5::bigint[]) AND coalesce(($6::bigint[])[array_position($5::bigint[], id)], token) = token
+    ORDER BY id FOR NO KEY UPDATE
+  ), places AS MATERIALIZED (
+    SELECT array_agg(place ORDER BY id) AS places FROM held
+  ), number AS MATERIALIZED (
+    SELECT array_agg(nextval('seqs')) AS seqs FROM generate_series(1, $7::bigint) WHERE (SELECT count(*) FROM held) = cardinality($5::bigint[])
+  )`,
+  seq: "(SELECT seqs FROM number)[x.at]",
+  place: "(SELECT places FROM places)[array_position($5::bigint[], x.conversation)]",
+  answers: "(SELECT '[' || array_to_string(seqs, ',') || ']' FROM number)",
+  before: { at: "bigint" },
+}
+
+/** Rows of a kind that come as values of their own, at most; statements for a commit alone that do. */
 const fewRows = 3
 const formLimit = 64
 
@@ -90,31 +146,26 @@ interface Form {
   readonly rows: number | "arrays"
 }
 
-const sqlOf = (forms: ReadonlyArray<Form>): string => {
-  let parameter = common
+const sqlOf = (way: Way, forms: ReadonlyArray<Form>): string => {
+  let parameter = way.common
   const written = forms.map(({ kind, rows }) => {
-    const { columns, write } = writings[kind]
-    const types = ["bigint", ...Object.values(columns)]
+    const { counted, write } = writings[kind]
+    const columns = { ...way.before, ...writings[kind].columns }
+    const types = Object.values(columns)
     const row = () => `(${types.map((type) => `$${++parameter}::${type}`).join(", ")})`
     const source =
       rows === "arrays"
         ? `unnest(${types.map((type) => `$${++parameter}::${type}[]`).join(", ")})`
         : `(VALUES ${Array.from({ length: rows }, row).join(", ")})`
-    return `${kind} AS (${write(`${source} AS x(at, ${names(columns)})`)} RETURNING 1), `
+    return `${kind} AS (${write(`${source} AS x(${names(columns)})`, way)}${counted ? " RETURNING 1" : ""})`
   })
-  const count = forms.map(({ kind }) => `(SELECT count(*) FROM ${kind})`).join(" + ") || "0"
-  // numbers are drawn once everything is locked; a division by zero undoes what was written
-  return `WITH held AS MATERIALIZED (
-    SELECT id, place FROM conversations WHERE id = ANY($5::bigint[]) AND coalesce(($6::bigint[])[array_position($5::bigint[], id)], token) = token
-    ORDER BY id FOR NO KEY UPDATE
-  ), number AS MATERIALIZED (
-    SELECT at, nextval('seqs') AS seq FROM generate_series(1, $4::bigint) AS at WHERE (SELECT count(*) FROM held) = cardinality($5::bigint[])
-  ), answered AS MATERIALIZED (
-    SELECT '[' || string_agg(seq::text, ',' ORDER BY at) || ']' AS answers FROM number
-  ), ${written.join("")}proved AS (
-    UPDATE nodes SET last_group = $3, answers = a.answers FROM answered a
-    WHERE epoch = $1 AND link = $2 AND fenced_at IS NULL AND ended_at IS NULL AND a.answers IS NOT NULL RETURNING 1
-  ) SELECT answers, 1 / CASE WHEN ${count} = $7::bigint AND (SELECT count(*) FROM proved) = 1 THEN 1 ELSE 0 END AS fit FROM answered`
+  const counts = forms.flatMap(({ kind }) => (writings[kind].counted ? [`(SELECT count(*) FROM ${kind})`] : []))
+  // a division by zero undoes what was written
+  return `WITH ${[way.head, ...written].join(", ")}, proved AS (
+    UPDATE nodes SET last_group = $3, answers = ${way.answers}
+    WHERE epoch = $1 AND link = $2 AND fenced_at IS NULL AND ended_at IS NULL RETURNING answers
+  ) SELECT (SELECT answers FROM proved) AS answers,
+    1 / CASE WHEN ${["(SELECT count(*) FROM proved)", ...counts].join(" + ")} = 1 + $4::bigint THEN 1 ELSE 0 END AS fit`
 }
 
 export interface PlainStatement {
@@ -128,18 +179,32 @@ export interface PlainStatement {
 /** By name; the same for every connection of this process. */
 const statements = new Map<string, string>()
 
-const statementOf = (counts: ReadonlyArray<{ readonly kind: Kind; readonly count: number }>) => {
+const statementOf = (way: Way, counts: ReadonlyArray<{ readonly kind: Kind; readonly count: number }>) => {
   const formed = (few: number) => {
     const forms = counts.map(({ count, kind }): Form => ({ kind, rows: count <= few ? count : "arrays" }))
-    // at most 63 characters count
-    const name = ["plain", ...forms.map(({ kind, rows }) => `${kind.slice(0, 3)} ${rows}`)].join(" ")
+    // at most 63 characters count: here come 59
+    const name = [way.name, ...forms.map(({ kind, rows }) => (rows === "arrays" ? kind : `${kind} ${rows}`))].join(" ")
     return { name, forms, sql: statements.get(name) }
   }
-  const known = formed(fewRows)
+  const known = formed(way === alone ? fewRows : 0)
   const { forms, name, sql } = known.sql === undefined && statements.size >= formLimit ? formed(0) : known
-  const made = sql ?? sqlOf(forms)
+  const made = sql ?? sqlOf(way, forms)
   statements.set(name, made)
   return { name, forms, sql: made }
+}
+
+/** The rows of a kind as columns, in front of them the number of each row's commit where `numbered`. */
+const columnsOf = (group: ReadonlyArray<PlainRows>, kind: Kind, numbered: boolean): ReadonlyArray<Array<Value>> => {
+  const width = Object.keys(writings[kind].columns).length
+  const columns = Array.from({ length: width }, (): Array<Value> => [])
+  const numbers: Array<Value> = []
+  for (const [index, commit] of group.entries()) {
+    for (const row of commit[kind]) {
+      numbers.push(index + 1)
+      for (const [at, column] of columns.entries()) column.push(row[at] ?? null)
+    }
+  }
+  return numbered ? [numbers, ...columns] : columns
 }
 
 /** The statement of a group; `conversations` in the order of their ids, `tokens` beside them, null where any will do. */
@@ -148,19 +213,25 @@ export const plainStatement = (
   conversations: ReadonlyArray<number>,
   tokens: ReadonlyArray<number | null>,
 ): PlainStatement => {
-  const rowsOf = new Map<Kind, ReadonlyArray<ReadonlyArray<Value>>>()
-  let total = 0
+  const way = group.length === 1 && conversations.length === 1 ? alone : together
+  const [conversation] = conversations
+  const [token] = tokens
+  const counts: Array<{ readonly kind: Kind; readonly count: number }> = []
+  let counted = 0
   for (const kind of kinds) {
-    const rows = group.flatMap((commit, index) => commit[kind].map((row) => [index + 1, ...row]))
-    if (rows.length > 0) rowsOf.set(kind, rows)
-    total += rows.length
+    let count = 0
+    for (const commit of group) count += commit[kind].length
+    if (count > 0) counts.push({ kind, count })
+    if (writings[kind].counted) counted += count
   }
-  const { forms, name, sql } = statementOf([...rowsOf].map(([kind, rows]) => ({ kind, count: rows.length })))
-  const values = forms.flatMap(({ kind, rows: form }): ReadonlyArray<unknown> => {
-    const rows = rowsOf.get(kind) ?? []
-    return form === "arrays" ? (rows[0] ?? []).map((_, column) => rows.map((row) => row[column])) : rows.flat()
-  })
-  return { name, sql, values: [group.length, conversations, tokens, total, ...values] }
+  const { forms, name, sql } = statementOf(way, counts)
+  const values: Array<unknown> =
+    way === alone ? [counted, conversation, token] : [counted, conversations, tokens, group.length]
+  for (const { kind, rows } of forms) {
+    if (rows === "arrays") values.push(...columnsOf(group, kind, way === together))
+    else for (const commit of group) for (const row of commit[kind]) values.push(...row)
+  }
+  return { name, sql, values }
 }
 
 /** The server wrote nothing and says something about the group, not about the connection: the function is to say what. */

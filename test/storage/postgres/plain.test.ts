@@ -44,8 +44,9 @@ const turn = (n: number, of: ConversationId = here): Commit => ({
 })
 
 describe("a commit is plain", () => {
-  it("where it writes rows of conversations that are there, in whatever number", () => {
+  it("where it writes rows of conversations that are there, in whatever number; a part without rows is none", () => {
     expect(plainRows({})).toEqual(noRows)
+    expect(plainRows({ jobs: [], conversations: [], conversationUpdates: [], names: [] })).toEqual(noRows)
     expect(plainRows(turn(1))?.tasks).toHaveLength(4)
     const counted = document(1 as DocumentId, here, { kind: "pi.usage", value: {} })
     expect(plainRows({ documents: [counted] })?.documents).toHaveLength(1)
@@ -60,7 +61,7 @@ describe("a commit is plain", () => {
       { tasks: [task(1 as TaskId, here, { conversation: null })] },
       { documents: [kept] },
       { documents: [{ ...document(1 as DocumentId, here, { kind: "pi.live", value: {} }), retire: true }] },
-      { ...turn(1), names: [] },
+      { ...turn(1), names: [{ type: "prune", before: 1, keep: 1 }] },
     ] satisfies ReadonlyArray<Commit>) {
       expect(plainRows(commit)).toBe(null)
     }
