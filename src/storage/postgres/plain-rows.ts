@@ -60,7 +60,8 @@ export const plainRows = (commit: Commit): PlainRows | null => {
       ...[s.status, text(s.reason), text(s.detail), text(s.requestId), s.entry, s.answer, s.createdAt],
     ]),
     documents: documents.map((d) => [
-      ...[d.id, d.version, json(d.value, `document ${d.id}.value`), d.history, d.since ?? null],
+      ...[d.id, encodeText(d.kind), d.scope, d.conversation, d.task, encodeText(d.key), d.version, d.history, d.fork],
+      ...[json(d.value, `document ${d.id}.value`), d.since ?? null],
     ]),
   }
 }

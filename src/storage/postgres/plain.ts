@@ -33,7 +33,7 @@ interface Writing {
   readonly columns: Readonly<Record<string, string>>
   /** Writes `rows`, which are called `x`. */
   readonly write: (rows: string, way: Way) => string
-  /** A row may be passed over, so those that were not are counted. */
+  /** A row may be passed over without an error: those that were not are counted. */
   readonly counted: boolean
 }
 
@@ -61,6 +61,18 @@ const task = {
 const submission = {
   ...{ id: "bigint", conversation: "bigint", kind: "text", content: "text", when_busy: "text", status: "text" },
   ...{ reason: "text", detail: "text", request_id: "text", entry: "bigint", answer: "bigint", created_at: "bigint" },
+}
+const document = {
+  ...{
+    id: "bigint",
+    kind: "text",
+    scope: "text",
+    conversation: "bigint",
+    task: "bigint",
+    key: "text",
+    version: "bigint",
+  },
+  ...{ history: "text", fork: "text", value: "text" },
 }
 
 const writings: Readonly<Record<Kind, Writing>> = {
@@ -95,9 +107,14 @@ const writings: Readonly<Record<Kind, Writing>> = {
     counted: true,
   },
   documents: {
-    columns: { id: "bigint", version: "bigint", value: "text", history: "text", since: "bigint" },
-    write: (rows, { seq }) => `UPDATE documents d SET version = x.version, value = x.value, seq = ${seq} FROM ${rows}
-      WHERE d.id = x.id AND d.retired_seq IS NULL AND d.history = x.history AND d.version <= x.version AND d.seq = coalesce(x.since, d.seq)`,
+    columns: { ...document, since: "bigint" },
+    // created by this commit, or there as of an earlier one: then its number comes instead, negative, and is written nowhere
+    write: (rows, { seq }) => `INSERT INTO documents (${names(document)}, created_seq, seq)
+      SELECT ${picked(document)}, coalesce(-x.since, ${seq}), ${seq} FROM ${rows}
+      WHERE x.since IS NULL OR EXISTS (SELECT 1 FROM documents WHERE documents.id = x.id)
+      ON CONFLICT (id) DO UPDATE SET version = excluded.version, value = excluded.value, seq = excluded.seq
+      WHERE documents.retired_seq IS NULL AND documents.history = excluded.history AND documents.version <= excluded.version
+        AND excluded.created_seq IN (excluded.seq, -documents.seq)`,
     counted: true,
   },
 }
@@ -160,12 +177,14 @@ const sqlOf = (way: Way, forms: ReadonlyArray<Form>): string => {
     return `${kind} AS (${write(`${source} AS x(${names(columns)})`, way)}${counted ? " RETURNING 1" : ""})`
   })
   const counts = forms.flatMap(({ kind }) => (writings[kind].counted ? [`(SELECT count(*) FROM ${kind})`] : []))
-  // a division by zero undoes what was written
+  // what is no number undoes what was written, and says so in the server's log
   return `WITH ${[way.head, ...written].join(", ")}, proved AS (
     UPDATE nodes SET last_group = $3, answers = ${way.answers}
     WHERE epoch = $1 AND link = $2 AND fenced_at IS NULL AND ended_at IS NULL RETURNING answers
+  ), written AS (
+    SELECT ${["(SELECT count(*) FROM proved)", ...counts].join(" + ")} AS rows
   ) SELECT (SELECT answers FROM proved) AS answers,
-    1 / CASE WHEN ${["(SELECT count(*) FROM proved)", ...counts].join(" + ")} = 1 + $4::bigint THEN 1 ELSE 0 END AS fit`
+    CASE WHEN rows < 1 + $4::bigint THEN ('super-pi: not taken as it is, the function is asked: ' || rows)::bigint END AS unfit FROM written`
 }
 
 export interface PlainStatement {

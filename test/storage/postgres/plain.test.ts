@@ -122,10 +122,11 @@ describePostgres("plain SQL", () => {
       Effect.gen(function* () {
         const { rows, store } = yield* opened
         const usage = document(7 as DocumentId, here, { kind: "pi.usage", value: { n: 1 } })
-        yield* store.commit({ ...turn(1), documents: [usage] })
-        expect(yield* lastWay(rows)).toBe("function") // a new document
-        yield* store.commit({ documents: [{ ...usage, value: { n: 2 } }] })
+        const created = yield* store.commit({ ...turn(1), documents: [usage] })
         expect(yield* lastWay(rows)).toBe("plain")
+        const second = yield* store.commit({ documents: [{ ...usage, value: { n: 2 }, since: created }] })
+        expect(yield* lastWay(rows)).toBe("plain")
+        expect(yield* stamps(rows, 7)).toEqual({ created, changed: second })
         const token = yield* store.takeConversation(here)
         const refused = (commit: Commit) => refusal(store, rows, { ...turn(2), ...commit })
         expect(yield* refused({ entries: [entry(11 as EntryId, here)] })).toBe("entry 11: this id is already used")
@@ -133,7 +134,16 @@ describePostgres("plain SQL", () => {
         expect(yield* refused({ tasks: [task(11 as TaskId, 2 as ConversationId)] })).toContain("task 11")
         const again = submission(9 as SubmissionId, here, { requestId: "request 1" })
         expect(yield* refused({ submissions: [again] })).toContain("it is already submission 1")
-        expect(yield* refused({ documents: [{ ...usage, since: 1 as Seq }] })).toContain("expected it as of commit 1")
+        for (const since of [1 as Seq, created, (second + 1) as Seq, -second as Seq]) {
+          const why = yield* refused({ documents: [{ ...usage, value: {}, since }] })
+          expect(why).toContain(`expected it as of commit ${since}, it changed in commit ${second}`)
+        }
+        const missing = { ...usage, id: 8 as DocumentId, key: "other", since: second }
+        expect(yield* refused({ documents: [missing] })).toContain("it does not exist")
+        expect(yield* refused({ documents: [{ ...usage, id: 8 as DocumentId }] })).toContain(
+          "a live one exists already",
+        )
+        expect(yield* refused({ documents: [{ ...usage, version: 0 }] })).toContain("newer code wrote it")
         expect(yield* refused({ entries: [entry(999 as EntryId, 77 as ConversationId)] })).toContain("conversation 77")
         const stale = { conversation: here, token: (token ?? 0) - 1 }
         expect(yield* refused({ under: stale })).toContain(`fencing token ${stale.token} is stale`)
@@ -144,6 +154,13 @@ describePostgres("plain SQL", () => {
       }),
     ))
 })
+
+/** The commits that created a document and that changed it last. */
+const stamps = (rows: pg.Client, id: number): Effect.Effect<unknown> =>
+  Effect.promise(async () => {
+    const sql = "SELECT created_seq::int AS created, seq::int AS changed FROM documents WHERE id = $1"
+    return (await rows.query(sql, [id])).rows[0]
+  })
 
 const user = (words: string): Message => ({ role: "user" as const, content: [text(words)] })
 
