@@ -153,9 +153,9 @@ const together: Way = {
   before: { at: "bigint" },
 }
 
-/** Rows of a kind that come as values of their own, at most; statements for a commit alone that do. */
+/** Rows of a kind that come as values of their own, at most; statements that do: each is half a megabyte of the server's memory. */
 const fewRows = 3
-const formLimit = 64
+const formLimit = 32
 
 /** How the rows of a kind come: so many, or as arrays. */
 interface Form {
@@ -195,21 +195,26 @@ export interface PlainStatement {
   readonly values: ReadonlyArray<unknown>
 }
 
-/** By name; the same for every connection of this process. */
-const statements = new Map<string, string>()
+interface Prepared {
+  readonly name: string
+  readonly sql: string
+  readonly forms: ReadonlyArray<Form>
+}
 
-const statementOf = (way: Way, counts: ReadonlyArray<{ readonly kind: Kind; readonly count: number }>) => {
-  const formed = (few: number) => {
-    const forms = counts.map(({ count, kind }): Form => ({ kind, rows: count <= few ? count : "arrays" }))
-    // at most 63 characters count: here come 59
-    const name = [way.name, ...forms.map(({ kind, rows }) => (rows === "arrays" ? kind : `${kind} ${rows}`))].join(" ")
-    return { name, forms, sql: statements.get(name) }
-  }
-  const known = formed(way === alone ? fewRows : 0)
-  const { forms, name, sql } = known.sql === undefined && statements.size >= formLimit ? formed(0) : known
-  const made = sql ?? sqlOf(way, forms)
+/** By name; the same for every connection of this process. */
+const statements = new Map<string, Prepared>()
+
+const statementOf = (way: Way, counts: ReadonlyMap<Kind, number>, few: number): Prepared => {
+  let name = way.name
+  // at most 63 characters count: here come 59
+  for (const [kind, count] of counts) name += count <= few ? ` ${kind} ${count}` : ` ${kind}`
+  const known = statements.get(name)
+  if (known !== undefined) return known
+  if (few > 0 && statements.size >= formLimit) return statementOf(way, counts, 0)
+  const forms = [...counts].map(([kind, count]): Form => ({ kind, rows: count <= few ? count : "arrays" }))
+  const made = { name, sql: sqlOf(way, forms), forms }
   statements.set(name, made)
-  return { name, forms, sql: made }
+  return made
 }
 
 /** The rows of a kind as columns, in front of them the number of each row's commit where `numbered`. */
@@ -235,15 +240,15 @@ export const plainStatement = (
   const way = group.length === 1 && conversations.length === 1 ? alone : together
   const [conversation] = conversations
   const [token] = tokens
-  const counts: Array<{ readonly kind: Kind; readonly count: number }> = []
+  const counts = new Map<Kind, number>()
   let counted = 0
   for (const kind of kinds) {
     let count = 0
     for (const commit of group) count += commit[kind].length
-    if (count > 0) counts.push({ kind, count })
+    if (count > 0) counts.set(kind, count)
     if (writings[kind].counted) counted += count
   }
-  const { forms, name, sql } = statementOf(way, counts)
+  const { forms, name, sql } = statementOf(way, counts, way === alone ? fewRows : 0)
   const values: Array<unknown> =
     way === alone ? [counted, conversation, token] : [counted, conversations, tokens, group.length]
   for (const { kind, rows } of forms) {

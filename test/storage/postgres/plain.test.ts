@@ -78,7 +78,7 @@ describe("a commit is plain", () => {
       }
     }
     expect(names.size).toBeGreaterThan(8)
-    expect(names.size).toBeLessThanOrEqual(64 + 8)
+    expect(names.size).toBeLessThanOrEqual(32 + 8)
   })
 })
 
