@@ -10,6 +10,9 @@ import { type Shape, talk } from "./talk.ts"
 const long: Shape = { conversations: 1, turns: 200 }
 const wide: Shape = { conversations: 50, turns: 20 }
 
+/** Turns of each shape beforehand. */
+const warmTurns = Number(process.env.BENCH_WARM_TURNS ?? 2_000)
+
 /** Turns per second. */
 const measure = async (server: Server, open: OpenEngine, shape: Shape): Promise<number> => {
   const engine = await open(await createDatabase(server, "super_pi_bench_turn"))
@@ -33,14 +36,14 @@ const compare = async (server: Server, shape: Shape, peer: OpenEngine, rounds: n
   return { ours, theirs }
 }
 
-/** A minute with three rounds. */
+/** Three minutes with three rounds. */
 export const postgresRows = async (rounds: number): Promise<ReadonlyArray<Row>> => {
   const { openDbos } = await import("./dbos.ts")
   const server = await openServer()
   try {
-    // until the code of both is compiled
-    await compare(server, { conversations: 25, turns: 60 }, openDbos, 1)
     const row = async (name: string, shape: Shape): Promise<Row> => {
+      // until the code of both is compiled
+      await compare(server, shape, openDbos, Math.ceil(warmTurns / (shape.conversations * shape.turns)))
       const { ours, theirs } = await compare(server, shape, openDbos, rounds)
       const ratio = median(ours.map((mine, round) => mine / (theirs[round] ?? 1)))
       const target = { target: "≥ 2 × DBOS", met: ratio >= 2 }
