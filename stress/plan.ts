@@ -80,7 +80,7 @@ const scripted = (key: string, log: string, source: Random): Scripted => {
 
 /**
  * A rule answers the last prompt of the text that the model sees: prompts that stand side by side (one was cancelled) reach it joined.
- * `log` is the file that unsafe calls append to, outside the workspace.
+ * `log` is the file that unsafe calls append to, in the workspace, where they may.
  */
 export const makePlan = (options: Options, log: string): Plan => {
   const source = random(options.seed)

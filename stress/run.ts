@@ -104,10 +104,15 @@ const load = async (node: NodeProcess, plan: Plan, workspace: string, seen: Obse
   )
 }
 
-/** Results that say that the process died while the call ran. */
-const interruptedCalls = ({ entries }: World): number =>
-  entries.filter(({ kind, model }) => kind === EntryKind.toolResult && /the process died/.test(JSON.stringify(model)))
-    .length
+/** Results that say something. */
+const resultsThat = ({ entries }: World, say: RegExp): number =>
+  entries.filter(({ kind, model }) => kind === EntryKind.toolResult && say.test(JSON.stringify(model))).length
+
+/** A call that was refused is no load: then nothing was shown. */
+const refusedCalls = (world: World): ReadonlyArray<string> => {
+  const refused = resultsThat(world, /"Blocked: /)
+  return refused === 0 ? [] : [`L1 ${refused} calls of the script were refused by the permissions`]
+}
 
 /** Starts once more, stops cleanly, and compares: a database at rest stays as it is. */
 const restsStill = async (node: NodeProcess, db: string, before: World): Promise<ReadonlyArray<string>> => {
@@ -125,7 +130,7 @@ const restsStill = async (node: NodeProcess, db: string, before: World): Promise
 /** Runs below `directory`, an empty one; `program` is the path of `bin/super-pi`. */
 export const stress = async (options: Options, directory: string, program: string): Promise<Report> => {
   const workspace = path.join(directory, "workspace")
-  const effects = path.join(directory, "effects.log")
+  const effects = path.join(workspace, "effects.log")
   const db = path.join(directory, "stress.db")
   const script = path.join(directory, "script.json")
   mkdirSync(workspace)
@@ -149,6 +154,7 @@ export const stress = async (options: Options, directory: string, program: strin
       ...node.accidents,
       ...(code === 0 ? [] : [`R2 a clean stop ended with code ${code}: ${node.stderr.trim()}`]),
       ...brokenPromises(world, seen, plan),
+      ...refusedCalls(world),
       ...faultsAtRest(world, traces, contextFaults),
       ...(await restsStill(node, db, world)),
     ]
@@ -158,7 +164,7 @@ export const stress = async (options: Options, directory: string, program: strin
       answered: world.submissions.filter(({ status }) => status === "done").length,
       entries: world.entries.length,
       unsafeCalls: traces.size,
-      interrupted: interruptedCalls(world),
+      interrupted: resultsThat(world, /the process died/),
       kills: seen.kills,
       retries: seen.retries,
       calls: seen.calls,

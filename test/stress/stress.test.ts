@@ -21,6 +21,7 @@ it("keeps every promise under load while it is killed and restarted", { timeout:
   expect(report.faults, `replay with: ${replay(options)} (its files are in ${directory})`).toEqual([])
   expect(report.kills).toBe(2)
   expect(report.submissions).toBeGreaterThan(0)
+  expect(report.unsafeCalls).toBeGreaterThan(0)
   rmSync(directory, { recursive: true, force: true })
 })
 
