@@ -122,6 +122,17 @@ export const readWorld = (path: string): World => {
   }
 }
 
+/** How many tasks of a kind are open in a database that a node may be writing. */
+export const openTasks = (path: string, kind: string): number => {
+  const db = new Database(path, { readonly: true, fileMustExist: true })
+  try {
+    const sql = "SELECT count(*) FROM tasks WHERE kind = ? AND status <> 'terminal'"
+    return Number(db.prepare<[string], number>(sql).pluck().get(kind))
+  } finally {
+    db.close()
+  }
+}
+
 /** Reads the file that unsafe calls append `start` and `end` lines to; no file means no call. */
 export const readEffects = (file: string): Effects => {
   let text = ""

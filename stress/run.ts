@@ -5,9 +5,10 @@
 import { mkdirSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { EntryKind } from "../src/domain/entry.ts"
+import { TaskKind } from "../src/domain/task.ts"
 import { contextFaults } from "./context-faults.ts"
 import { LoadedConversation } from "./conversation.ts"
-import { readEffects, readWorld, type World } from "./database.ts"
+import { openTasks, readEffects, readWorld, type World } from "./database.ts"
 import { faultsAtRest } from "./invariants.ts"
 import { NodeProcess } from "./node-process.ts"
 import { Observations } from "./observations.ts"
@@ -36,6 +37,10 @@ const settleLimit = 120_000
 
 /** A kill that is to hit an event waits this long for one, in milliseconds. */
 const eventLimit = 2_000
+
+/** How long what follows a run may take, and how often it is looked for, in milliseconds. */
+const afterLimit = 30_000
+const afterPoll = 50
 
 const wait = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds))
 
@@ -114,6 +119,12 @@ const refusedCalls = (world: World): ReadonlyArray<string> => {
   return refused === 0 ? [] : [`L1 ${refused} calls of the script were refused by the permissions`]
 }
 
+/** What follows a run goes on beside its answer; a stop before its end would leave it to the next start. Where it does not end, I3 says so. */
+const afterWork = async (db: string): Promise<void> => {
+  const until = Date.now() + afterLimit
+  while (openTasks(db, TaskKind.afterRun) > 0 && Date.now() < until) await wait(afterPoll)
+}
+
 /** Starts once more, stops cleanly, and compares: a database at rest stays as it is. */
 const restsStill = async (node: NodeProcess, db: string, before: World): Promise<ReadonlyArray<string>> => {
   await (await node.start()).close()
@@ -147,6 +158,7 @@ export const stress = async (options: Options, directory: string, program: strin
   try {
     await (await node.start()).close()
     await load(node, plan, workspace, seen)
+    await afterWork(db)
     const code = await node.stop()
     const world = readWorld(db)
     const traces = readEffects(effects)
