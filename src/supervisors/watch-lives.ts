@@ -2,9 +2,9 @@
  * The events of a conversation through the lives of its actor: `away → joined → away` with each life, until whoever watches leaves. Each life
  * ends its part; the next one starts with a snapshot.
  */
-import { Effect, Stream } from "effect"
-import { pulled } from "../actors/conversation/event-stream.ts"
-import type { EventHub, Joined } from "../actors/conversation/hub.ts"
+import { Effect, type Stream } from "effect"
+import { type Place, pulled } from "../actors/conversation/event-stream.ts"
+import type { EventHub } from "../actors/conversation/hub.ts"
 import type { Event } from "../domain/event.ts"
 import type { Failure } from "../domain/failure.ts"
 
@@ -17,8 +17,8 @@ interface Watching {
   readonly interactive: boolean
 }
 
-class Watch {
-  private place: Joined | null = null
+class Watch implements Place<Event, Failure> {
+  private place: Place<Event> | null = null
   private after: number | null
   private readonly join: Effect.Effect<void, Failure>
 
@@ -30,27 +30,20 @@ class Watch {
     })
   }
 
-  readonly leave = Effect.sync(() => {
+  readonly leave = (): void => {
     this.place?.leave()
     this.place = null
-  })
+  }
 
-  readonly take: Effect.Effect<Effect.Effect.Success<Joined["take"]>, Failure> = Effect.suspend(() => {
+  readonly take: Place<Event, Failure>["take"] = Effect.suspend(() => {
     const { place } = this
     if (place === null) return Effect.zipRight(this.join, this.take)
-    return Effect.flatMap(place.take, (chunk) =>
-      chunk === null ? Effect.zipRight(this.leave, this.take) : Effect.succeed(chunk),
-    )
+    return Effect.flatMap(place.take, (chunk) => {
+      if (chunk !== null) return Effect.succeed(chunk)
+      this.leave()
+      return this.take
+    })
   })
 }
 
-export const watchLives = (watching: Watching): Stream.Stream<Event, Failure> =>
-  Stream.unwrapScoped(
-    Effect.map(
-      Effect.acquireRelease(
-        Effect.sync(() => new Watch(watching)),
-        ({ leave }) => leave,
-      ),
-      ({ take }) => pulled(take),
-    ),
-  )
+export const watchLives = (watching: Watching): Stream.Stream<Event, Failure> => pulled(() => new Watch(watching))

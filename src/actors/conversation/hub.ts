@@ -6,10 +6,10 @@
  *    bounded memory and never slows the conversation.
  * 3. Owned by one actor; publishing never suspends.
  */
-import { Chunk, Effect, Stream } from "effect"
+import { Chunk, Effect, type Stream } from "effect"
 import type { Event, EventBody, SessionState } from "../../domain/event.ts"
 import type { ConversationId, TaskId } from "../../domain/ids.ts"
-import { pulled } from "./event-stream.ts"
+import { type Place, pulled } from "./event-stream.ts"
 
 /** Events kept for watchers that come back with `after`. */
 const tailLimit = 1_024
@@ -51,7 +51,7 @@ class Watcher {
     })
   }
 
-  readonly take: Joined["take"] = Effect.async((resume) => {
+  readonly take: Place<Event>["take"] = Effect.async((resume) => {
     const answer = (): void => {
       const events = this.backlog
       this.backlog = []
@@ -67,13 +67,6 @@ class Watcher {
       this.wake = null
     })
   })
-}
-
-/** A watcher's place at a hub. */
-export interface Joined {
-  /** All events waiting; suspends while there are none; null once the hub is closed. */
-  readonly take: Effect.Effect<Chunk.NonEmptyChunk<Event> | null>
-  readonly leave: () => void
 }
 
 export class EventHub {
@@ -147,19 +140,11 @@ export class EventHub {
    * it; otherwise it starts with a snapshot. It ends when the hub closes. `interactive`: the watcher can answer questions.
    */
   subscribe(after: number | null, now: () => number, interactive = false): Stream.Stream<Event> {
-    return Stream.unwrapScoped(
-      Effect.map(
-        Effect.acquireRelease(
-          Effect.sync(() => this.join(after, now, interactive)),
-          ({ leave }) => Effect.sync(leave),
-        ),
-        ({ take }) => pulled(take),
-      ),
-    )
+    return pulled(() => this.join(after, now, interactive))
   }
 
   /** {@link subscribe} without a stream: whoever joins must leave. */
-  join(after: number | null, now: () => number, interactive: boolean): Joined {
+  join(after: number | null, now: () => number, interactive: boolean): Place<Event> {
     const watcher = new Watcher(() => this.snapshot(now()))
     const leave = (): void => {
       if (!this.watchers.delete(watcher)) return

@@ -189,9 +189,9 @@ export class Shell {
       to === from
         ? keep<Shell, ConversationMessage>(this, this.followUps)
         : next<MachineState, Shell, ConversationMessage>(to, this, this.followUps)
-    const [only, ...more] = later
-    if (only === undefined) return Effect.succeed(change)
-    return Effect.as(more.length === 0 ? only : Effect.forEach(later, identity, { discard: true }), change)
+    return later.length === 0
+      ? Effect.succeed(change)
+      : Effect.as(Effect.forEach(later, identity, { discard: true }), change)
   }
 
   /** Looks later whether the actor may leave memory. */

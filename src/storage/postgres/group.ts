@@ -5,13 +5,13 @@ import { Exit } from "effect"
 import type { Seq } from "../../domain/ids.ts"
 import { type CommitError, Conflict, Fenced } from "../errors.ts"
 import type { EncodedCommit } from "./encode.ts"
-import { type PlainStatement, plainStatement } from "./plain.ts"
+import { type GroupStatement, plainStatement } from "./plain.ts"
 import { decodeText } from "./text.ts"
 
 export type Answer = Exit.Exit<Seq, CommitError>
 
 /** Calls `super_pi_commit`. */
-export const commitStatement = "SELECT super_pi_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS answers"
+const commitStatement = "SELECT super_pi_commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS answers"
 
 /** Null where there is nothing to lock. */
 const sorted = (ids: ReadonlyArray<number>): ReadonlyArray<number> | null =>
@@ -40,11 +40,11 @@ const needsOf = (group: ReadonlyArray<EncodedCommit>): Needs => {
   return { conversations, tokens: conversations?.map((id) => tokens.get(id) ?? null) ?? null, agree }
 }
 
-/** The parameters of {@link commitStatement} behind epoch, link and number of the group, the last one left out. */
-export const groupParameters = (group: ReadonlyArray<EncodedCommit>): ReadonlyArray<unknown> => {
+/** The group as a call of the function. `apart`: each commit is refused alone. */
+export const functionCall = (group: ReadonlyArray<EncodedCommit>, apart: boolean): GroupStatement => {
   const { agree, conversations, tokens } = needsOf(group)
   const [only] = group
-  return [
+  const values = [
     only !== undefined && group.length === 1 ? only.text : `[${group.map((commit) => commit.text).join(",")}]`,
     conversations,
     tokens,
@@ -52,11 +52,13 @@ export const groupParameters = (group: ReadonlyArray<EncodedCommit>): ReadonlyAr
     sorted(group.flatMap((commit) => commit.tasks)),
     sorted(group.flatMap((commit) => commit.jobs)),
     agree,
+    apart,
   ]
+  return { name: "commit", sql: commitStatement, values }
 }
 
 /** The group as one plain statement, or null where one of its commits is of another kind. */
-export const plainGroup = (group: ReadonlyArray<EncodedCommit>): PlainStatement | null => {
+export const plainGroup = (group: ReadonlyArray<EncodedCommit>): GroupStatement | null => {
   const rows = group.flatMap(({ plain }) => (plain === null ? [] : [plain]))
   if (rows.length < group.length) return null
   const { agree, conversations, tokens } = needsOf(group)

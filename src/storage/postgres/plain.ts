@@ -187,7 +187,8 @@ const sqlOf = (way: Way, forms: ReadonlyArray<Form>): string => {
     CASE WHEN rows < 1 + $4::bigint THEN ('super-pi: not taken as it is, the function is asked: ' || rows)::bigint END AS unfit FROM written`
 }
 
-export interface PlainStatement {
+/** What writes a group. */
+export interface GroupStatement {
   /** Of the prepared statement. */
   readonly name: string
   readonly sql: string
@@ -236,7 +237,7 @@ export const plainStatement = (
   group: ReadonlyArray<PlainRows>,
   conversations: ReadonlyArray<number>,
   tokens: ReadonlyArray<number | null>,
-): PlainStatement => {
+): GroupStatement => {
   const way = group.length === 1 && conversations.length === 1 ? alone : together
   const [conversation] = conversations
   const [token] = tokens

@@ -6,10 +6,9 @@
 import { TransactionConnection } from "@effect/sql/SqlClient"
 import type { PgClient } from "@effect/sql-pg/PgClient"
 import { Context, Effect, Random } from "effect"
-import { CorruptRow, StorageUnavailable } from "../errors.ts"
-import type { Decode, Reading, Rows, Scalar } from "../reading.ts"
+import { StorageUnavailable } from "../errors.ts"
+import { type Reading, type Rows, readingOver, type Scalar } from "../reading.ts"
 import { isDisconnected, unavailable } from "./failures.ts"
-import type { SqlRow } from "./link.ts"
 import { decodeTexts } from "./text.ts"
 
 export type Param = Scalar | ReadonlyArray<number>
@@ -47,20 +46,10 @@ export const reading = (sql: PgClient, location: string, patienceMs: number): Po
       if (!shed) return Effect.delay(again, retryPause)
       return Effect.flatMap(Random.nextIntBetween(shedPause, shedPause * 2), (ms) => Effect.delay(again, ms))
     })
-  const read: PostgresReading["read"] = (statement, params, use) =>
-    Effect.flatMap(
-      Effect.suspend(() => rowsOf(statement, params, performance.now())),
-      (rows) =>
-        Effect.try({
-          try: () => use(rows),
-          catch: (cause) => (cause instanceof CorruptRow ? cause : unavailable(location, cause)),
-        }),
-    )
-  const decoded = <A>(decode: Decode<A>, row: SqlRow): A => decode(location, decodeTexts({ ...row }))
-  return {
-    read,
-    one: (statement, params, decode) =>
-      read(statement, params, ([row]) => (row === undefined ? null : decoded(decode, row))),
-    many: (statement, params, decode) => read(statement, params, (rows) => rows.map((row) => decoded(decode, row))),
-  }
+  return readingOver({
+    location,
+    rows: (statement, params) => Effect.suspend(() => rowsOf(statement, params, performance.now())),
+    failure: unavailable,
+    row: (row) => decodeTexts({ ...row }),
+  })
 }

@@ -15,7 +15,7 @@ import type { Seq } from "../../domain/ids.ts"
 import { type CommitError, Fenced, StorageUnavailable } from "../errors.ts"
 import type { EncodedCommit } from "./encode.ts"
 import { isDisconnected, sqlState, unavailable } from "./failures.ts"
-import { type Answer, answersOf, commitStatement, groupParameters, plainGroup, refusalOf } from "./group.ts"
+import { type Answer, answersOf, functionCall, plainGroup, refusalOf } from "./group.ts"
 import { type Link, type LinkConfig, openLink } from "./link.ts"
 import { isUnfit } from "./plain.ts"
 import { end, type NodeIdentity, type Resumption, register, resume } from "./registration.ts"
@@ -154,7 +154,8 @@ export const openWriter = async (options: WriterOptions): Promise<Writer> => {
     const number = ++groups
     const since = performance.now()
     const commits = group.map((work) => work.commit)
-    let plain = apart ? null : plainGroup(commits)
+    const plain = apart ? null : plainGroup(commits)
+    let statement = plain ?? functionCall(commits, apart)
     let sent = false
     let losses = 0
     for (;;) {
@@ -164,17 +165,11 @@ export const openWriter = async (options: WriterOptions): Promise<Writer> => {
       if (fenced !== null) throw fenced
       try {
         sent = true
-        if (plain !== null) {
-          const [row] = await on.query(plain.sql, [epoch, on.number, number, ...plain.values], plain.name)
-          if (typeof row?.answers === "string") return answersOf(row.answers)
-          plain = null
-        }
-        const parameters = [epoch, on.number, number, ...groupParameters(commits), apart]
-        const [row] = await on.query(commitStatement, parameters, "commit")
+        const [row] = await on.query(statement.sql, [epoch, on.number, number, ...statement.values], statement.name)
         return answersOf(String(row?.answers))
       } catch (cause) {
-        if (plain !== null && isUnfit(cause)) {
-          plain = null
+        if (statement === plain && isUnfit(cause)) {
+          statement = functionCall(commits, apart)
           continue
         }
         if (!isLost(cause)) throw fenced ?? cause
