@@ -34,7 +34,7 @@ export const makeChatAsks = (chat: {
   let missed: QuestionView | null = null
 
   const show = (lines: ReadonlyArray<string>) => {
-    if (lines.length > 0) screen.say(lines.join("\n"))
+    if (lines.length > 0) screen.remark(lines.join("\n"))
   }
 
   /** Sends an answer. One that was not taken is said, and the question is asked again while it is open. */
@@ -42,7 +42,7 @@ export const makeChatAsks = (chat: {
     const question = now.open.find((one) => one.question_id === id)
     now = questions
     const refused = (error: Failure) => {
-      screen.say(lineOf(error), "error")
+      screen.remark(lineOf(error), "error")
       const over = error._tag === "Refused" || error._tag === "NotFound" || question === undefined
       if (!over) now = { open: [question, ...now.open.filter((one) => one !== question)], answers: {} }
     }
@@ -71,14 +71,15 @@ export const makeChatAsks = (chat: {
         missed = null
         if (interactive && late !== null && now.open.length === 0) {
           const settled = readQuestionLine({ open: [late], answers: {} }, line).kind === "answer"
-          if (settled) screen.say("that question was settled before; this line was not taken for a prompt", "warning")
+          if (settled)
+            screen.remark("that question was settled before; this line was not taken for a prompt", "warning")
           if (settled) return Effect.succeed(true)
         }
         switch (reading.kind) {
           case "other":
             return Effect.succeed(false)
           case "fault":
-            screen.say(reading.message, "error")
+            screen.remark(reading.message, "error")
             return Effect.succeed(true)
           case "more":
             now = reading.questions

@@ -49,7 +49,9 @@ export const makeFollower = (sessions: SessionsService, screen: ChatScreen): Fol
         if (!own) missed.push(entry)
       }
       newest = Math.max(newest, entries.at(-1)?.id ?? 0)
-      if (missed.length > 0) screen.say(transcriptText(missed, screen.paint))
+      if (missed.length === 0) return
+      screen.settle()
+      screen.say(transcriptText(missed, screen.paint))
     }).pipe(Effect.ignore)
 
   return {

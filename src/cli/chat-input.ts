@@ -83,6 +83,9 @@ export const readChatLine = (before: string, line: string, others: ReadonlySet<s
   return { kind: "fault", message: `unknown command /${name}; did you mean /${near}? /help lists them` }
 }
 
+/** Whether a line is for the chat itself, by its name alone. */
+export const isChatCommand = (line: string): boolean => readChatLine("", line).kind === "command"
+
 export const chatHelp = (): Array<string> => {
   const rows = slashCommands.map(
     ({ name, argument, summary }) => [`/${name}${argument === undefined ? "" : ` ${argument}`}`, summary] as const,

@@ -1,5 +1,8 @@
 /**
  * What a chat shows: the rendered events, lines of its own, the status of the running turn and where the conversation stands.
+ *
+ * A prompt that is entered while text runs stands below that text until it has ended, as it will in the transcript: whatever is shown, it
+ * is never above an answer that was there before it.
  */
 import type { Interface } from "node:readline"
 import type { Event } from "../domain/event.ts"
@@ -19,15 +22,24 @@ export interface ChatScreen {
   readonly event: (event: Event, quiet?: boolean) => void
   /** Lines of the chat itself; what is passed may be painted already. */
   readonly say: (text: string, tone?: Tone) => void
+  /** Lines about what was entered last: they stand below it. */
+  readonly remark: (text: string, tone?: Tone) => void
   /** Lines right above the input, until others take their place. */
   readonly hint: (lines: ReadonlyArray<string>) => void
-  /** A line was entered in the editor below. */
-  readonly entered: (line: string, rows: number) => void
+  /** A line was entered in the editor below; `prompt` where it goes to the conversation, rather than to the chat. */
+  readonly entered: (line: string, rows: number, prompt: boolean) => void
   readonly attach: (editor: Interface | null) => void
   readonly view: () => View
+  /** Text that ran goes on nowhere. */
+  readonly settle: () => void
   /** Forgets the conversation, for another one. */
   readonly reset: () => void
   readonly end: () => void
+}
+
+interface Held {
+  readonly tone: Tone
+  readonly lines: ReadonlyArray<string>
 }
 
 /** `standing` tells what the events do not. */
@@ -48,6 +60,8 @@ export const makeChatScreen = (
   let view = start()
   let layout = emptyLayout
   let hints: ReadonlyArray<string> = []
+  /** What waits below running text for its end. */
+  let held: ReadonlyArray<Held> = []
   let ended = false
 
   const options = (): LayoutOptions => ({ color: traits.color, columns: screen.columns(), markdown: traits.color })
@@ -58,16 +72,32 @@ export const makeChatScreen = (
     const stands = standingLine(view, standing(), columns)
     screen.update(out, [
       ...liveLines(layout, options()),
+      ...held.flatMap(({ lines, tone }) => lines.map((line) => paint(tone, truncate(line, columns - 1)))),
       ...tailLines(view, columns).map((line) => paint("dim", line)),
       ...(status === null ? [] : [paint("accent", status)]),
       ...(stands === null ? [] : [paint("dim", stands)]),
       ...hints.map((line) => paint("accent", truncate(line, columns - 1))),
     ])
   }
-  const put = (blocks: ReadonlyArray<Block>) => {
-    const laid = lay(layout, blocks, options())
-    layout = laid.layout
-    draw(laid.out)
+  const final = (one: Held): string => one.lines.map((line) => `${paint(one.tone, line)}\n`).join("")
+  /** Shows blocks after which the view is `next`. Where they end the text that ran, what waited for that stands right below it. */
+  const put = (next: View, blocks: ReadonlyArray<Block>) => {
+    const end = next.running === null ? blocks.findLastIndex(({ kind }) => kind === "break") + 1 : 0
+    const text = lay(layout, blocks.slice(0, end), options())
+    const rest = lay(text.layout, blocks.slice(end), options())
+    const waited = next.running === null ? held.map(final).join("") : ""
+    if (next.running === null) held = []
+    layout = rest.layout
+    view = next
+    draw(`${text.out}${waited}${rest.out}`)
+  }
+  const settle = () => put(...terminalRenderer.flush(view))
+  const say = (text: string, tone: Tone = "plain") => {
+    // On a screen the unfinished line stays below; where output is append-only it has to end first.
+    if (traits.cursor) return draw(`${paint(tone, text)}\n`)
+    const broken = lay(layout, [{ kind: "break" }], options())
+    layout = broken.layout
+    draw(`${broken.out}${paint(tone, text)}\n`)
   }
   const onResize = () => {
     screen.resized()
@@ -88,41 +118,36 @@ export const makeChatScreen = (
     },
     event: (event, quiet = false) => {
       const [next, blocks] = terminalRenderer.render(view, event)
-      view = next
-      if (!quiet) put(blocks)
+      put(next, quiet ? blocks.filter(({ kind }) => kind === "break") : blocks)
     },
-    say: (text, tone = "plain") => {
-      // On a screen the unfinished line stays below; where output is append-only it has to end first.
-      if (traits.cursor) return draw(`${paint(tone, text)}\n`)
-      const broken = lay(layout, [{ kind: "break" }], options())
-      layout = broken.layout
-      draw(`${broken.out}${paint(tone, text)}\n`)
+    say,
+    remark: (text, tone = "plain") => {
+      if (held.length === 0) return say(text, tone)
+      held = [...held, { tone, lines: text.split("\n") }]
+      draw("")
     },
     hint: (lines) => {
       hints = lines
       draw("")
     },
-    entered: (line, rows) => {
+    entered: (line, rows, prompt) => {
       hints = []
-      screen.entered(
-        `${paint(
-          "strong",
-          line
-            .split("\n")
-            .map((one, index) => `${index === 0 ? "› " : "  "}${one}`)
-            .join("\n"),
-        )}\n`,
-        rows,
-      )
+      const lines = line.split("\n").map((one, index) => `${index === 0 ? "› " : "  "}${one}`)
+      const echo: Held = { tone: "strong", lines }
+      const waits = traits.cursor && prompt && view.running !== null
+      if (waits) held = [...held, echo]
+      screen.entered(waits ? "" : final(echo), rows)
       draw("")
     },
+    settle,
     reset: () => {
+      settle()
       view = start()
     },
     end: () => {
       stream.off("resize", onResize)
       clearInterval(timer)
-      put(terminalRenderer.flush(view)[1])
+      settle()
       ended = true
       screen.attach(null)
       screen.update("", [])

@@ -25,7 +25,7 @@ import { candidatesOf, complete } from "./chat-complete.ts"
 import { passedOn } from "./chat-custom.ts"
 import { openEditor } from "./chat-editor.ts"
 import { type Follower, makeFollower } from "./chat-follow.ts"
-import { readChatLine } from "./chat-input.ts"
+import { isChatCommand, readChatLine } from "./chat-input.ts"
 import { type Meter, makeMeter } from "./chat-meter.ts"
 import { type ChatModels, makeChatModels } from "./chat-models.ts"
 import { type ChatScreen, makeChatScreen } from "./chat-screen.ts"
@@ -169,7 +169,7 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
           Effect.flatMap((answered) => Queue.offer(happenings, { kind: "settled", id, answered })),
           Effect.forkScoped,
         )
-        if (wasBusy) screen.say(steer ? "joins the running turn" : "queued: asked when this turn has ended", "dim")
+        if (wasBusy) screen.remark(steer ? "joins the running turn" : "queued: asked when this turn has ended", "dim")
       })
     const retry = Effect.suspend(() => sessions.state({ conversationId: session.conversation_id })).pipe(
       Effect.flatMap(({ conversation_id: conversationId, parked }) =>
@@ -212,7 +212,7 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
           case "more":
             return "stay" as const
           case "fault":
-            screen.say(read.message, "error")
+            screen.remark(read.message, "error")
             return "stay" as const
           case "prompt":
           case "steer":
@@ -246,7 +246,7 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
         Effect.catchAll((error) =>
           Effect.sync(() => {
             failed = true
-            screen.say(lineOf(error), "error")
+            screen.remark(lineOf(error), "error")
             return "stay" as const
           }),
         ),
@@ -327,7 +327,7 @@ const chatWith = (
           { cursor: screen.cursor, historyFile: pathsOf(invocation).chatHistory },
           {
             onLine: (line, rows) => {
-              screen.entered(restorePaste(line), rows)
+              screen.entered(restorePaste(line), rows, !isChatCommand(line))
               tell({ kind: "line", line })
             },
             onInterrupt: () => tell({ kind: "interrupt" }),

@@ -112,6 +112,32 @@ describe.skipIf(!hasPty)("a chat in a terminal", () => {
     expect(await terminal.ended).toBe(0)
   }, 60_000)
 
+  it("shows a prompt that is typed while text runs below that text, and what it says of itself above", async () => {
+    const terminal = await chat()
+    terminal.type("hang\r")
+    await terminal.until(/Begun and/)
+    terminal.type("second\r")
+    await terminal.until(/queued: asked when this turn has ended/)
+    expect(terminal.shown()).toMatch(/Begun and\s*\n› second\nqueued: asked when this turn has ended\n/)
+    terminal.type("/mode\r")
+    await terminal.until(/› \/mode\n.*auto.*\n(?:.*\n)*Begun and/)
+    expect(terminal.shown()).toMatch(/Begun and\s*\n› second\nqueued: asked when this turn has ended\n/)
+    terminal.type("\u0003")
+    await terminal.until(/Begun and\s*\n› second\nqueued: .*\ncancelled\n(?:.*\n)*.*idle/)
+    await leave(terminal)
+  }, 60_000)
+
+  it("leaves the text of a conversation behind with it", async () => {
+    const terminal = await chat()
+    terminal.type("hang\r")
+    await terminal.until(/Begun and/)
+    terminal.type("/new\r")
+    await terminal.until(/Begun and\s*\n(?:.*\n)*super-pi .*\n(?:.*\n)*.*idle/)
+    terminal.type("hello\r")
+    await terminal.until(/› hello\nHello\.\n.*idle/)
+    await leave(terminal)
+  }, 60_000)
+
   it("completes commands and files, finds earlier lines, and takes several lines as one", async () => {
     const terminal = await chat()
     terminal.type("hello one\r")
