@@ -14,6 +14,7 @@ const benches: Readonly<
   cluster: () => import("./cluster/index.ts"),
   gateway: () => import("./gateway/index.ts"),
   memory: () => import("./memory/index.ts"),
+  start: () => import("./start/index.ts"),
   store: () => import("./store/index.ts"),
   turn: () => import("./turn/index.ts"),
 }

@@ -6,16 +6,24 @@
  * 1. Nobody ever sees a half-built `dist`: everything is built in a directory of its own, chunks (named by content) are moved in first and
  *    the entries, each by one rename, last. A process that started from the former entries still finds its chunks for an hour.
  * 2. The stamp `dist/build.json` is written last; `build({ ifChanged: true })` does nothing while it names the present sources.
+ * 3. What all commands share, which is nearly everything, is one file in `chunks` that the entries load (`src/cli/load-program.ts`). After a
+ *    build it is run once, so that its compiled code lies beside it.
  */
+import { isAscii } from "node:buffer"
 import { spawn } from "node:child_process"
 import { createHash } from "node:crypto"
+
 import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { cjsNames } from "./cjs-names.mjs"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
+
+/** What the entries `cli` and `node` load. */
+const shared = { program: "src/cli/program.ts" }
 
 /** Programs: everything bundled but native modules. Those that do not exist are left out. */
 const programs = { cli: "src/cli.ts", node: "src/node.ts", "sandbox-worker": "src/tools/sandbox-worker.ts" }
@@ -73,28 +81,70 @@ const readStamp = async (dist) => {
 const present = (entries) =>
   Object.fromEntries(Object.entries(entries).filter(([, file]) => existsSync(path.join(root, file))))
 
-const bundle = async (esbuild, outdir, version) => {
+/** Of a bundle whose strings and names are escaped, only comments hold other characters; whether that is so is looked at. */
+const makeAscii = async (esbuild, file) => {
+  const text = await readFile(file, "utf8")
+  const { code } = await esbuild.transform(text, { charset: "ascii", legalComments: "none", minifyWhitespace: true })
+  if (!isAscii(Buffer.from(code))) throw new Error(`${file}: expected ASCII outside of comments`)
+  await writeFile(file, text.replace(/[^\0-\x7f]/g, "?"))
+}
+
+/** The value of each, once all have ended; throws what the first of them that failed threw. */
+const settled = async (promises) => {
+  const results = await Promise.allSettled(promises)
+  const failed = results.find(({ status }) => status === "rejected")
+  if (failed !== undefined) throw failed.reason
+  return results.map(({ value }) => value)
+}
+
+const bundle = (esbuild, outdir, version) => {
+  const define = { "process.env.SUPER_PI_VERSION": JSON.stringify(version) }
   const common = {
     absWorkingDir: root,
     bundle: true,
-    splitting: true,
-    format: "esm",
     platform: "node",
     target: "node20.19",
     outdir,
     sourcemap: "linked",
     sourcesContent: false,
-    chunkNames: "chunks/[name]-[hash]",
     logLevel: "warning",
     metafile: true,
     plugins: [cjsNames],
-    define: { "process.env.SUPER_PI_VERSION": JSON.stringify(version) },
+    define,
   }
-  const results = await Promise.all([
-    esbuild.build({ ...common, entryPoints: present(programs), external: native, banner: { js: requireShim } }),
-    esbuild.build({ ...common, entryPoints: present(libraries), packages: "external" }),
-  ])
-  return results.map((result) => result.metafile)
+  const split = { ...common, format: "esm", splitting: true, chunkNames: "chunks/[name]-[hash]" }
+  /** A function, as the entries call it, in ASCII. */
+  const whole = {
+    ...common,
+    format: "cjs",
+    define: { ...define, "import.meta.url": "__programUrl" },
+    supported: { "dynamic-import": false },
+    charset: "ascii",
+    legalComments: "external",
+    banner: { js: "(function (exports, require, module, __filename, __dirname, __programUrl) {" },
+    footer: { js: "})" },
+    entryNames: "chunks/[name]-[hash]",
+    outExtension: { ".js": ".cjs" },
+    external: native,
+  }
+  const runnable = async () => {
+    const { metafile } = await esbuild.build({ ...whole, entryPoints: present(shared) })
+    const program = Object.keys(metafile.outputs).find((file) => file.endsWith(".cjs")) ?? ""
+    if (program !== "") await makeAscii(esbuild, path.join(root, program))
+    const entries = await esbuild.build({
+      ...split,
+      define: { ...define, "process.env.SUPER_PI_PROGRAM": JSON.stringify(path.basename(program)) },
+      entryPoints: present(programs),
+      external: native,
+      banner: { js: requireShim },
+    })
+    return { ...metafile.outputs, ...entries.metafile.outputs }
+  }
+  const library = async () => {
+    const { metafile } = await esbuild.build({ ...split, entryPoints: present(libraries), packages: "external" })
+    return metafile.outputs
+  }
+  return settled([runnable(), library()])
 }
 
 /** Runs the compiler for declarations; resolves to its messages, or null when there were none. */
@@ -129,6 +179,8 @@ const publish = async (from, dist) => {
   return new Set(files)
 }
 
+const compiledCode = /^(.*\.cjs)\.[0-9a-f]+\.cache$/
+
 /** Removes what is not `current`: leftovers at once, chunks and the work directories of killed builds after their lifetime. */
 const prune = async (dist, current) => {
   const before = Date.now() - chunkLifetime
@@ -139,9 +191,23 @@ const prune = async (dist, current) => {
   }
   for (const file of await filesUnder(dist)) {
     const name = path.relative(dist, file)
-    if (current.has(name) || name === "build.json" || name.startsWith(workPrefix)) continue
+    const [, program = name] = compiledCode.exec(name) ?? []
+    if (current.has(program) || name === "build.json" || name.startsWith(workPrefix)) continue
     if (!name.startsWith(`chunks${path.sep}`) || (await modified(file)) < before) await rm(file, { force: true })
   }
+}
+
+/**
+ * Runs the program once, with the model that only echoes and in a directory of its own, so that the next start finds it compiled. That it
+ * cannot be run here (no native modules, where an image is built in stages) is no fault of the build: its first run does the same then.
+ */
+const warm = async (dist) => {
+  const directory = await mkdtemp(path.join(tmpdir(), "super-pi-warm-"))
+  const args = [path.join(dist, "cli.js"), "run", "--model", "mock/echo", "hello"]
+  const env = { PATH: process.env.PATH ?? "", HOME: directory, USERPROFILE: directory, SUPER_PI_DATA_DIR: directory }
+  const program = spawn(process.execPath, args, { cwd: directory, env, stdio: "ignore", timeout: 60_000 })
+  await new Promise((done) => program.on("error", done).on("close", done))
+  await rm(directory, { recursive: true, force: true })
 }
 
 /**
@@ -160,10 +226,10 @@ export const build = async ({ ifChanged = false, requireTypes = true, log = () =
   const temporary = await mkdtemp(path.join(dist, workPrefix))
   try {
     // Both have ended before the directory goes, whatever came of them.
-    const declaring = declare(path.join(temporary, "types"))
-    const [bundled, declared] = await Promise.allSettled([bundle(esbuild, temporary, version), declaring])
-    if (bundled.status === "rejected") throw bundled.reason
-    const typeErrors = declared.status === "rejected" ? String(declared.reason) : declared.value
+    const [outputs, typeErrors] = await settled([
+      bundle(esbuild, temporary, version),
+      declare(path.join(temporary, "types")).catch(String),
+    ])
     if (typeErrors !== null && requireTypes) throw new Error(`declarations failed:\n${typeErrors}`)
     if (typeErrors !== null) log(`declarations have type errors (npm run typecheck shows them)`)
     await prune(dist, await publish(temporary, dist))
@@ -172,8 +238,9 @@ export const build = async ({ ifChanged = false, requireTypes = true, log = () =
       await writeFile(path.join(temporary, "build.json"), `${text}\n`)
       await rename(path.join(temporary, "build.json"), path.join(dist, "build.json"))
     }
-    const bytes = bundled.value.flatMap((meta) => Object.entries(meta.outputs)).filter(([name]) => name.endsWith(".js"))
-    const size = bytes.reduce((sum, [, output]) => sum + output.bytes, 0)
+    if (existsSync(path.join(root, shared.program))) await warm(dist)
+    const programsAndLibrary = outputs.flatMap(Object.entries).filter(([name]) => /\.c?js$/.test(name))
+    const size = programsAndLibrary.reduce((sum, [, output]) => sum + output.bytes, 0)
     log(
       `built dist in ${((Date.now() - started) / 1000).toFixed(1)} s (${(size / 1_048_576).toFixed(1)} MiB of JavaScript)`,
     )

@@ -1,6 +1,6 @@
 /**
  * The command line `super-pi`.
  */
-import { runProgram } from "./cli/program.ts"
+import { loadProgram } from "./cli/load-program.ts"
 
-runProgram(process.argv.slice(2))
+loadProgram().runProgram(process.argv.slice(2))

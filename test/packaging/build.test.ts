@@ -2,7 +2,17 @@
  * `scripts/build.mjs` on a small project of its own: what it writes, when it writes nothing, and what stays when it fails.
  */
 import { execFile } from "node:child_process"
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { promisify } from "node:util"
@@ -16,6 +26,7 @@ const write = (file: string, text: string): void => writeFileSync(path.join(dire
 const node = async (...args: ReadonlyArray<string>) =>
   (await execute(process.execPath, args, { cwd: directory })).stdout
 const build = () => node("scripts/build.mjs", "--if-changed")
+const caches = () => readdirSync(path.join(directory, "dist/chunks")).filter((name) => name.endsWith(".cache"))
 const chunks = () => readdirSync(path.join(directory, "dist/chunks")).filter((name) => name.endsWith(".js"))
 
 beforeAll(() => {
@@ -63,6 +74,44 @@ describe("the build", () => {
     expect(await node("dist/node.js")).toBe("{ a: 1 } function true function\n")
     rmSync(path.join(directory, "src/node.ts"))
     await build()
+  })
+
+  it("has what the entries load in one file, whose compiled code it leaves beside it until the file goes", async () => {
+    const before = readFileSync(path.join(directory, "src/cli.ts"), "utf8")
+    mkdirSync(path.join(directory, "src/cli"))
+    cpSync(path.join(root, "src/cli/load-program.ts"), path.join(directory, "src/cli/load-program.ts"))
+    write(
+      "src/cli.ts",
+      'import { loadProgram } from "./cli/load-program.ts"\nloadProgram().runProgram(process.argv.slice(2))\n',
+    )
+    const program = (word: string) =>
+      write(
+        "src/cli/program.ts",
+        [
+          "// Not ASCII — in a comment.",
+          "export const runProgram = async (words: ReadonlyArray<string>): Promise<void> => {",
+          '  const { parse } = await import("yaml")',
+          `  console.log(parse("${word}: é…"), words.length, import.meta.url.replace(/.*dist/, ""))`,
+          "  const end = Date.now() + 500",
+          "  while (Date.now() < end) parse('a: 1')",
+          "}",
+        ].join("\n"),
+      )
+    program("one")
+    await build()
+    const [file = ""] = readdirSync(path.join(directory, "dist/chunks")).filter((name) => name.endsWith(".cjs"))
+    expect(await node("dist/cli.js", "a", "b")).toBe(`{ one: 'é…' } 2 /chunks/${file}\n`)
+    expect(caches()).toEqual([expect.stringContaining(`${file}.`)])
+    program("two")
+    await build()
+    expect(await node("dist/cli.js")).toMatch(/^\{ two: 'é…' \} 0 /)
+    expect(caches()).toHaveLength(2)
+    write("src/cli.ts", before)
+    rmSync(path.join(directory, "src/cli"), { recursive: true })
+    const old = new Date(Date.now() - 2 * 3_600_000)
+    for (const name of caches()) utimesSync(path.join(directory, "dist/chunks", name), old, old)
+    await build()
+    expect(caches()).toEqual([])
   })
 
   it("does nothing while the sources are the same", async () => {
