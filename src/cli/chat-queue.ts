@@ -47,7 +47,10 @@ export const queue = (
       actual: JSON.stringify(argument),
     })
   }
-  return Effect.map(sessions.withdraw({ conversationId, submissionId: SubmissionId.make(id) }), () =>
-    screen.say(`took back ${id}`, "dim"),
-  )
+  const submissionId = SubmissionId.make(id)
+  // What was queued until now is told by its event, to everybody.
+  const told = screen.view().queued.has(submissionId)
+  return Effect.map(sessions.withdraw({ conversationId, submissionId }), () => {
+    if (!told) screen.say(`took back ${id}`, "dim")
+  })
 }

@@ -178,6 +178,20 @@ describe("the terminal renderer", () => {
     expect(shown(failed, pipe)).toBe("the model refused\n")
   })
 
+  it("says which prompts are not asked any more, of those that were queued", () => {
+    const updated = (id: number, status: "queued" | "placed" | "unanswered", reason: "aborted" | "withdrawn" | null) =>
+      event({ type: "submission_updated", submission_id: SubmissionId.make(id), status, reason, detail: null })
+    const cancelled = [
+      updated(1, "queued", null),
+      updated(1, "placed", null),
+      updated(2, "queued", null),
+      updated(1, "unanswered", "aborted"),
+      updated(2, "unanswered", "withdrawn"),
+      event({ type: "turn_cancelled" }),
+    ]
+    expect(shown(cancelled, pipe)).toBe("not asked any more: what was queued as 2\ncancelled\n")
+  })
+
   it("says once what goes wrong every second", () => {
     const full = event({ type: "notice", level: "warning", message: "the disk is full; it is tried again" })
     const other = event({ type: "notice", level: "warning", message: "something else" })

@@ -123,7 +123,9 @@ describe.skipIf(!hasPty)("a chat in a terminal", () => {
     await terminal.until(/› \/mode\n.*auto.*\n(?:.*\n)*Begun and/)
     expect(terminal.shown()).toMatch(/Begun and\s*\n› second\nqueued: asked when this turn has ended\n/)
     terminal.type("\u0003")
-    await terminal.until(/Begun and\s*\n› second\nqueued: .*\ncancelled\n(?:.*\n)*.*idle/)
+    await terminal.until(/Begun and\s*\n› second\nqueued: .*\n(?:.*\n)*.*idle/)
+    expect(terminal.shown()).toMatch(/\ncancelled\n/)
+    expect(terminal.shown()).toMatch(/\nnot asked any more: what was queued as \d+\n/)
     await leave(terminal)
   }, 60_000)
 

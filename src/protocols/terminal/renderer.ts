@@ -286,6 +286,9 @@ const render = (view: View, event: Event): Said => {
       if (event.status === "queued") queued.add(event.submission_id)
       else queued.delete(event.submission_id)
       const next = { ...view, queued }
+      const withdrawn = event.reason === "withdrawn" || event.reason === "reset"
+      if (withdrawn && view.queued.has(event.submission_id))
+        return alone(next, [line("dim", `not asked any more: what was queued as ${event.submission_id}`)])
       const ownFault = event.status === "unanswered" && !["aborted", "withdrawn", "reset"].includes(event.reason ?? "")
       return ownFault ? error(next, event.detail ?? "the prompt was not answered") : [next, []]
     }
