@@ -169,7 +169,8 @@ const converse = (chat: Chat): Effect.Effect<number, Failure | CommandFailure, S
           Effect.flatMap((answered) => Queue.offer(happenings, { kind: "settled", id, answered })),
           Effect.forkScoped,
         )
-        if (wasBusy) screen.remark(steer ? "joins the running turn" : "queued: asked when this turn has ended", "dim")
+        if (wasBusy && interactive)
+          screen.remark(steer ? "joins the running turn" : "queued: asked when this turn has ended", "dim")
       })
     const retry = Effect.suspend(() => sessions.state({ conversationId: session.conversation_id })).pipe(
       Effect.flatMap(({ conversation_id: conversationId, parked }) =>

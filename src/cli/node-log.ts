@@ -12,9 +12,12 @@ const shardsOf = ({ members, shards }: ClusterStatus): string => {
   return `holds ${own} of ${shards.total} shards${shards.unheld === 0 ? "" : `, ${shards.unheld} held by nobody`}`
 }
 
-/** The lines that tell how a cluster came from `before` (null: it was not known) to `after`. Pure. */
+/**
+ * The lines that tell how a cluster came from `before` (null: it was not known) to `after`. Until the node itself is a member, which may be after
+ * the first look, there is nothing to tell. Pure.
+ */
 export const clusterChanges = (before: ClusterStatus | null, after: ClusterStatus): ReadonlyArray<string> => {
-  if (before === null) {
+  if (before === null || !before.members.some(({ self }) => self)) {
     const self = after.members.find((member) => member.self)
     const alone = after.strategy === "none"
     return [

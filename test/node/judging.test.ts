@@ -213,6 +213,11 @@ describe("the log of a node", () => {
       "joined as a, epoch 1, strategy static",
       "members: a, bb; holds 128 of 256 shards",
     ])
+    const early = status([member("bb")])
+    expect(clusterChanges(null, early)).toEqual([])
+    expect(clusterChanges(early, status([self, member("bb")]))).toEqual(
+      clusterChanges(null, status([self, member("bb")])),
+    )
     expect(clusterChanges(null, status([self], { strategy: "none" }))).toEqual(["joined as a, epoch 1, strategy none"])
   })
 
