@@ -5,9 +5,10 @@
 import type { Script } from "../../src/models/providers/script-file.ts"
 import { percentile } from "../../test/cluster/support/figures.ts"
 import { RpcSocket } from "../../test/cluster/support/rpc-socket.ts"
+import { buildPrograms } from "../build.ts"
 import { createDatabase, openServer } from "../postgres-server.ts"
 import { median, type Row } from "../row.ts"
-import { buildNode, type Nodes, startNodes } from "./nodes.ts"
+import { type Nodes, startNodes } from "./nodes.ts"
 import { lateness } from "./watch.ts"
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 3)
@@ -120,7 +121,7 @@ const ratioOf = (better: number | null, worse: number | null): number | null =>
 
 /** Two minutes with three rounds. */
 export const rows = async (only?: string): Promise<ReadonlyArray<Row>> => {
-  await buildNode()
+  await buildPrograms()
   const server = await openServer()
   try {
     const all: Array<Row> = []

@@ -4,7 +4,6 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { pathToFileURL } from "node:url"
 import { Effect, Exit, Scope } from "effect"
 import { shardCount, shardOf } from "../../src/domain/cluster.ts"
 import type { Script } from "../../src/models/providers/script-file.ts"
@@ -20,12 +19,6 @@ export interface Nodes {
   /** Until every node that runs holds shards, and all are held. */
   readonly settled: () => Promise<void>
   readonly close: () => Promise<void>
-}
-
-/** Builds what the nodes run, unless it is up to date. */
-export const buildNode = async (): Promise<void> => {
-  const { build } = await import(pathToFileURL(path.resolve("scripts/build.mjs")).href)
-  await build({ ifChanged: true, requireTypes: false })
 }
 
 /** Starts `count` of them on the empty database at `url` and waits until they share all shards. */

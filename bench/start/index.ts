@@ -7,7 +7,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs"
 import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import path from "node:path"
-import { pathToFileURL } from "node:url"
+import { buildPrograms } from "../build.ts"
 import { median, type Row } from "../row.ts"
 
 const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 11)
@@ -30,8 +30,7 @@ const serve = async (onRequest: () => void): Promise<{ readonly server: Server; 
 
 /** The programs of a build, to be changed at will; inside the project, so that native modules are found. */
 const copyOfBuild = async (): Promise<string> => {
-  const { build } = await import(pathToFileURL(path.resolve("scripts/build.mjs")).href)
-  await build({ ifChanged: true, requireTypes: false })
+  await buildPrograms()
   const parent = path.resolve("node_modules/.cache")
   mkdirSync(parent, { recursive: true })
   const copy = mkdtempSync(path.join(parent, "super-pi-start-"))

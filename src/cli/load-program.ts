@@ -14,10 +14,11 @@ import { createHash } from "node:crypto"
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { homedir } from "node:os"
-import { basename, dirname, isAbsolute, join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { cachedDataVersionTag } from "node:v8"
 import { Script } from "node:vm"
+import { conventionalPlace } from "./convention.ts"
 
 /** What the file of a program is: a function of what a module of CommonJS is given, and of its own URL. */
 type Wrapper = (
@@ -94,14 +95,6 @@ export const loadFile = (file: string, directories: ReadonlyArray<string>): Load
   }
 }
 
-/** The XDG specification, and its like on other systems. */
-const userCache = (): string => {
-  const { LOCALAPPDATA, XDG_CACHE_HOME } = process.env
-  const named = process.platform === "win32" ? LOCALAPPDATA : XDG_CACHE_HOME
-  const place = process.platform === "darwin" ? "Library/Caches" : ".cache"
-  return join(named !== undefined && isAbsolute(named) ? named : join(homedir(), place), "super-pi")
-}
-
 /** A command that is over sooner, such as one that prints its help, has compiled too little to be worth keeping, in milliseconds. */
 const worthKeepingMs = 400
 
@@ -111,7 +104,8 @@ export const loadProgram = (): typeof import("./program.ts") => {
   const name = process.env.SUPER_PI_PROGRAM ?? ""
   const here = dirname(fileURLToPath(import.meta.url))
   const file = join(basename(here) === "chunks" ? here : join(here, "chunks"), name)
-  const { exports, fromCache, keep } = loadFile(file, [dirname(file), userCache()])
+  const userCache = conventionalPlace({ env: process.env, home: homedir(), platform: process.platform }, "cache")
+  const { exports, fromCache, keep } = loadFile(file, [dirname(file), userCache])
   if (!fromCache) {
     process.once("exit", () => {
       if (performance.now() > worthKeepingMs) keep()

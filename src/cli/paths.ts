@@ -5,12 +5,10 @@
 import { posix, win32 } from "node:path"
 import type { PluginPlaces } from "../harness/plugin.ts"
 import { makeDirectories } from "../storage/directories.ts"
+import { conventionalPlace, given, type Host } from "./convention.ts"
 import { CommandFailure, messageOf } from "./exit.ts"
 
-export interface Surroundings {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly platform: NodeJS.Platform
-  readonly home: string
+export interface Surroundings extends Host {
   readonly cwd: string
 }
 
@@ -36,10 +34,6 @@ export interface ConfiguredPaths {
   readonly discoveryRoots?: ReadonlyArray<string> | undefined
 }
 
-/** An unset and an empty variable are the same. */
-const given = (value: string | undefined): string | undefined =>
-  value === undefined || value === "" ? undefined : value
-
 /** Pure. A leading `~/` stands for the home directory; relative paths are taken from `cwd`. */
 export const resolvePaths = (
   around: Surroundings,
@@ -50,26 +44,12 @@ export const resolvePaths = (
   const path = platform === "win32" ? win32 : posix
   const absolute = (value: string) =>
     path.resolve(cwd, value === "~" || value.startsWith("~/") ? home + value.slice(1) : value)
-  /** The XDG specification has relative values ignored. */
-  const xdg = (value: string | undefined) => (value !== undefined && path.isAbsolute(value) ? value : undefined)
-
-  const conventional = (kind: "config" | "data"): string => {
-    if (platform === "win32") {
-      const roaming = given(env.APPDATA) ?? path.join(home, "AppData", "Roaming")
-      return path.join(kind === "config" ? roaming : (given(env.LOCALAPPDATA) ?? roaming), "super-pi")
-    }
-    if (platform === "darwin") return path.join(home, "Library", "Application Support", "super-pi")
-    return kind === "config"
-      ? path.join(xdg(env.XDG_CONFIG_HOME) ?? path.join(home, ".config"), "super-pi")
-      : path.join(xdg(env.XDG_DATA_HOME) ?? path.join(home, ".local", "share"), "super-pi")
-  }
-
   const configured = given(application.configDir) ?? given(env.SUPER_PI_CONFIG_DIR)
   const stored = given(application.dataDir) ?? given(env.SUPER_PI_DATA_DIR)
   const roots = application.discoveryRoots ?? (given(env.SUPER_PI_DISCOVERY_ROOTS) ?? "").split(path.delimiter)
   const named = given(flags.db) ?? given(env.SUPER_PI_SQLITE_PATH)
-  const configDir = configured === undefined ? conventional("config") : absolute(configured)
-  const dataDir = stored === undefined ? conventional("data") : absolute(stored)
+  const configDir = configured === undefined ? conventionalPlace(around, "config") : absolute(configured)
+  const dataDir = stored === undefined ? conventionalPlace(around, "data") : absolute(stored)
   return {
     configDir,
     dataDir,

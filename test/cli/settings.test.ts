@@ -6,6 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import fc from "fast-check"
 import { describe, expect, it } from "vitest"
+import { conventionalPlace } from "../../src/cli/convention.ts"
 import { ensureDataDir, pluginPlaces, resolvePaths } from "../../src/cli/paths.ts"
 import { loadSettings, readSettings } from "../../src/cli/settings.ts"
 import { jsonFaultAt, lineAndColumn } from "../../src/domain/json-fault.ts"
@@ -40,6 +41,15 @@ describe("paths", () => {
       configDir: "C:\\R\\super-pi",
       dataDir: "C:\\L\\super-pi",
     })
+  })
+
+  it("have a place for what may go at any time", () => {
+    const cache = (platform: NodeJS.Platform, home: string, env: Record<string, string> = {}) =>
+      conventionalPlace({ env, home, platform }, "cache")
+    expect(cache("linux", "/home/me")).toBe("/home/me/.cache/super-pi")
+    expect(cache("linux", "/home/me", { XDG_CACHE_HOME: "/c" })).toBe("/c/super-pi")
+    expect(cache("darwin", "/Users/me")).toBe("/Users/me/Library/Caches/super-pi")
+    expect(cache("win32", "C:\\Users\\me", { LOCALAPPDATA: "C:\\L" })).toBe("C:\\L\\super-pi")
   })
 
   it("take the flag before the environment, and the environment before the convention", () => {

@@ -79,7 +79,8 @@ describe("the build", () => {
   it("has what the entries load in one file, whose compiled code it leaves beside it until the file goes", async () => {
     const before = readFileSync(path.join(directory, "src/cli.ts"), "utf8")
     mkdirSync(path.join(directory, "src/cli"))
-    cpSync(path.join(root, "src/cli/load-program.ts"), path.join(directory, "src/cli/load-program.ts"))
+    for (const file of ["src/cli/load-program.ts", "src/cli/convention.ts"])
+      cpSync(path.join(root, file), path.join(directory, file))
     write(
       "src/cli.ts",
       'import { loadProgram } from "./cli/load-program.ts"\nloadProgram().runProgram(process.argv.slice(2))\n',

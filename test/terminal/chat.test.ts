@@ -41,6 +41,13 @@ describe.skipIf(!hasPty)("a chat in a terminal", () => {
     await terminal.until(/· idle/)
     return terminal
   }
+  /** A chat in the middle of an answer that does not go on. */
+  const hanging = async (): Promise<Terminal> => {
+    const terminal = await chat()
+    terminal.type("hang\r")
+    await terminal.until(/Begun and/)
+    return terminal
+  }
   const leave = async (terminal: Terminal): Promise<void> => {
     terminal.type("/exit\r")
     expect(await terminal.ended).toBe(0)
@@ -103,9 +110,7 @@ describe.skipIf(!hasPty)("a chat in a terminal", () => {
   }, 60_000)
 
   it("cancels a turn on Ctrl-C, and leaves on the second one", async () => {
-    const terminal = await chat()
-    terminal.type("hang\r")
-    await terminal.until(/Begun and/)
+    const terminal = await hanging()
     terminal.type("\u0003")
     await terminal.until(/cancelled\n.*idle/)
     terminal.type("\u0003")
@@ -113,9 +118,7 @@ describe.skipIf(!hasPty)("a chat in a terminal", () => {
   }, 60_000)
 
   it("shows a prompt that is typed while text runs below that text, and what it says of itself above", async () => {
-    const terminal = await chat()
-    terminal.type("hang\r")
-    await terminal.until(/Begun and/)
+    const terminal = await hanging()
     terminal.type("second\r")
     await terminal.until(/Begun and\s*\n› second\nqueued: asked when this turn has ended\n/)
     terminal.type("/mode\r")
@@ -129,9 +132,7 @@ describe.skipIf(!hasPty)("a chat in a terminal", () => {
   }, 60_000)
 
   it("leaves the text of a conversation behind with it", async () => {
-    const terminal = await chat()
-    terminal.type("hang\r")
-    await terminal.until(/Begun and/)
+    const terminal = await hanging()
     terminal.type("/new\r")
     await terminal.until(/Begun and\s*\n(?:.*\n)*super-pi .*\n(?:.*\n)*.*idle/)
     terminal.type("hello\r")
