@@ -4,7 +4,8 @@
  * 1. Whoever asks for a conversation of another place is told `moved`.
  * 2. A shard that leaves waits for what works in it, up to the grace; what only waits (idle, a backoff, subagents) is stopped at once, and what
  *    still works then is stopped too: it goes on elsewhere from what is committed.
- * 3. Open work of shards that came goes on without being asked for; what could not start is tried again.
+ * 3. Open work of shards that came goes on without being asked for; what could not start, or ended again with work open, is tried at the next
+ *    look, and more and more rarely as long as it is never found at work.
  */
 import { Duration, Effect, Option, Schedule, type Scope } from "effect"
 import { orStorageFailure } from "../../actors/conversation/failures.ts"
@@ -24,8 +25,8 @@ const lookMs = 50
 const stopMs = 5_000
 /** Between two searches for open work that is not at work. */
 const sweepEvery = Duration.seconds(5)
-/** Before a conversation that did not start, or ended again, is tried once more, in ms. */
-const againMs = 30_000
+/** Before a conversation that did not start, or ended again, is tried once more: the first time, and at most, in ms. */
+const againMs = [2_500, 30_000] as const
 /** One that does not start, for example because the database is away, is tried again a few times first. */
 const startAgain = Schedule.intersect(Schedule.exponential(Duration.millis(100)), Schedule.recurs(5))
 /** Conversations started at once. */
@@ -51,7 +52,8 @@ export interface MachinesParts {
 export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Machines => {
   /** Those that were started here with their places, as far as they may still be in memory. */
   const started = new Map<ConversationId, number>()
-  const triedAt = new Map<ConversationId, number>()
+  /** When conversations with open work were last tried, and how long they are left alone from then on. */
+  const tried = new Map<ConversationId, { readonly at: number; readonly waitMs: number }>()
   let sweptAt = now()
 
   const elsewhere = (id: ConversationId): Effect.Effect<never, Failure> => Effect.fail(moved(`conversation ${id}`))
@@ -112,7 +114,8 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
   }
 
   const start = (id: ConversationId): Effect.Effect<void> => {
-    triedAt.set(id, now())
+    const waitMs = Math.min(againMs[1], 2 * (tried.get(id)?.waitMs ?? againMs[0] / 2))
+    tried.set(id, { at: now(), waitMs })
     return get(id).pipe(
       Effect.retry({ schedule: startAgain, while: (failure) => !isMoved(failure) }),
       Effect.catchAll((failure) =>
@@ -137,12 +140,14 @@ export const makeMachines = ({ now, plain, shards, store }: MachinesParts): Mach
       sweptAt = now()
       return
     }
-    for (const id of yield* store.busyConversations(held)) {
-      if (Option.isSome(yield* plain.peek(id))) continue
-      if (now() - (triedAt.get(id) ?? Number.NEGATIVE_INFINITY) < againMs) continue
-      yield* start(id)
+    const busy = yield* store.busyConversations(held)
+    for (const id of busy) {
+      const last = tried.get(id)
+      if (Option.isSome(yield* plain.peek(id))) tried.delete(id)
+      else if (last === undefined || now() - last.at >= last.waitMs) yield* start(id)
     }
-    for (const [id, at] of triedAt) if (now() - at >= againMs) triedAt.delete(id)
+    const open = new Set(busy)
+    for (const [id, { at, waitMs }] of tried) if (!open.has(id) && now() - at >= waitMs) tried.delete(id)
     sweptAt = now()
   }).pipe(Effect.catchAll((error) => Effect.logWarning(`open work was not looked for: ${error.message}`)))
 
