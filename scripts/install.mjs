@@ -117,6 +117,9 @@ const explain = (project, { code, signal, tail }) => {
   if (/ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|ENETUNREACH/.test(tail)) {
     return `npm did not reach the package registry; check the network or \`npm config get registry\`, ${again}`
   }
+  if (/gyp ERR.*network/.test(tail)) {
+    return `better-sqlite3 has no binary here, and node-gyp did not reach nodejs.org for what it compiles with; check the network or proxy, ${again}`
+  }
   if (/gyp ERR|node-gyp/.test(tail)) {
     return `the database driver better-sqlite3 did not compile; install python3, make and a C++ compiler, ${again}`
   }

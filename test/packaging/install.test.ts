@@ -19,6 +19,7 @@ fs.mkdirSync("node_modules/better-sqlite3", { recursive: true })
 const how = process.env.FAKE_NPM ?? "ok"
 if (how === "offline") { console.error("npm error code EAI_AGAIN"); process.exit(1) }
 if (how === "compiler") { console.error("gyp ERR! find Python"); process.exit(1) }
+if (how === "headers") { console.error("gyp ERR! stack is related to network connectivity"); process.exit(1) }
 if (how === "killed") process.kill(process.pid, "SIGKILL")
 const body = how === "no-binary" ? "throw new Error('no binding file')" : "module.exports = class { close() {} }"
 fs.writeFileSync("node_modules/better-sqlite3/index.js", body)
@@ -127,6 +128,7 @@ describe("an install that cannot be", () => {
   it.each([
     ["offline", "npm did not reach the package registry"],
     ["compiler", "install python3, make and a C++ compiler"],
+    ["headers", "node-gyp did not reach nodejs.org"],
     ["no-binary", "better-sqlite3 does not load (Error: no binding file)"],
   ])("says what to do: %s", async (how, line) => {
     const directory = project()
